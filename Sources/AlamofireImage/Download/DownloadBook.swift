@@ -3,8 +3,11 @@ struct DownloadBook<Key: Hashable & Sendable, Waiter: Sendable>: Sendable {
   /// A download that one or several receipts wait for.
   struct Download: Sendable {
     let key: Key
-    var waiters: [(receiptID: String, waiter: Waiter)]
+    /// Those who wait, with the numbers of their receipts, which are unique in the download.
+    var waiters: [(receipt: UInt64, waiter: Waiter)]
     var isActive = false
+    /// Whether the body of its response is in memory.
+    var hasResponse = false
   }
 
   /// A change of a request. Changes are made in their order.
@@ -29,15 +32,15 @@ struct DownloadBook<Key: Hashable & Sendable, Waiter: Sendable>: Sendable {
   var waitingCount: Int { waiting.count }
 
   /// Adds a waiter to the download with a key, and returns its number, or `nil` if there is none.
-  mutating func join(_ key: Key, receiptID: String, _ waiter: Waiter) -> UInt64? {
+  mutating func join(_ key: Key, receipt: UInt64, _ waiter: Waiter) -> UInt64? {
     guard let number = numbers[key] else { return nil }
-    downloads[number]?.waiters.append((receiptID, waiter))
+    downloads[number]?.waiters.append((receipt, waiter))
     return number
   }
 
   /// Adds a download, which begins when it is its turn.
-  mutating func add(_ number: UInt64, _ key: Key, receiptID: String, _ waiter: Waiter) {
-    downloads[number] = Download(key: key, waiters: [(receiptID, waiter)])
+  mutating func add(_ number: UInt64, _ key: Key, receipt: UInt64, _ waiter: Waiter) {
+    downloads[number] = Download(key: key, waiters: [(receipt, waiter)])
     numbers[key] = number
     waiting.append(number)
   }
@@ -53,29 +56,39 @@ struct DownloadBook<Key: Hashable & Sendable, Waiter: Sendable>: Sendable {
     return steps
   }
 
-  /// Takes a waiter off its download. Without waiters, the download is cancelled.
-  mutating func cancel(_ number: UInt64, receiptID: String) -> (waiter: Waiter, steps: [BookStep])? {
-    guard let index = downloads[number]?.waiters.firstIndex(where: { $0.receiptID == receiptID }),
-      let waiter = downloads[number]?.waiters.remove(at: index).waiter
-    else { return nil }
-    guard downloads[number]?.waiters.isEmpty == true else { return (waiter, []) }
-    return (waiter, [.cancel(number)] + remove(number))
+  /// Takes a waiter off its download. Without waiters, the download is cancelled. If its response has arrived, it stays
+  /// active until ``finish(_:)``, because the body is in memory.
+  mutating func cancel(_ number: UInt64, receipt: UInt64) -> (waiter: Waiter, steps: [BookStep])? {
+    guard let waiter = take(number, receipt: receipt), let download = downloads[number] else { return nil }
+    guard download.waiters.isEmpty else { return (waiter, []) }
+    guard download.isActive, download.hasResponse else { return (waiter, [.cancel(number)] + remove(number)) }
+    close(number)
+    return (waiter, [.cancel(number)])
   }
 
-  /// Notes that the response of a download has arrived. From now on, a request for the same image is another download.
+  /// Notes that the response of a download has arrived, which others can still join. It does not begin any more.
+  ///
+  /// - Returns: Whether there is such a download. It is over if it was cancelled.
+  mutating func receive(_ number: UInt64) -> Bool {
+    guard downloads[number] != nil else { return false }
+    downloads[number]?.hasResponse = true
+    waiting.remove(number)
+    return true
+  }
+
+  /// Notes that the images of a response are being made. From now on, a request for the same image is another download.
   /// This one stays active until ``finish(_:)``.
   mutating func close(_ number: UInt64) {
-    guard let download = downloads[number] else { return }
-    if numbers[download.key] == number { numbers[download.key] = nil }
-    waiting.remove(number)
+    guard receive(number), let download = downloads[number], numbers[download.key] == number else { return }
+    numbers[download.key] = nil
   }
 
   /// Returns the waiter of a download that is answered next. It can still be cancelled.
-  func next(_ number: UInt64) -> (receiptID: String, waiter: Waiter)? { downloads[number]?.waiters.first }
+  func next(_ number: UInt64) -> (receipt: UInt64, waiter: Waiter)? { downloads[number]?.waiters.first }
 
   /// Takes a waiter off its download to answer it, unless it was cancelled.
-  mutating func take(_ number: UInt64, receiptID: String) -> Waiter? {
-    guard let index = downloads[number]?.waiters.firstIndex(where: { $0.receiptID == receiptID }) else {
+  mutating func take(_ number: UInt64, receipt: UInt64) -> Waiter? {
+    guard let index = downloads[number]?.waiters.firstIndex(where: { $0.receipt == receipt }) else {
       return nil
     }
     return downloads[number]?.waiters.remove(at: index).waiter

@@ -11,8 +11,10 @@ public import Alamofire
 public struct RequestReceipt: Sendable {
   /// The request, which several receipts can share. Cancel the receipt rather than the request.
   public let request: DataRequest
-  /// The name of the receipt, which is unique unless the caller chose another.
+  /// The name of the receipt, which is unique unless the caller chose another. Receipts of the same name are different.
   public let receiptID: String
   /// The number of the download.
   let number: UInt64
+  /// The number of the receipt, because callers may give several the same name.
+  let receipt: UInt64
 }

@@ -60,8 +60,21 @@ final class SharedDownloads: Sendable {
     var book: Book
     var requests: [UInt64: DataRequest] = [:]
     var lastNumber: UInt64 = 0
+    var lastReceipt: UInt64 = 0
     /// The number of times that the user has changed.
     var user = 0
+
+    /// Returns a number for a receipt that no other has.
+    mutating func nextReceipt() -> UInt64 {
+      lastReceipt += 1
+      return lastReceipt
+    }
+
+    /// Removes a download with its request, if that has not happened.
+    mutating func finish(_ number: UInt64) -> [Book.BookStep] {
+      requests[number] = nil
+      return book.finish(number)
+    }
   }
 
   let cache: (any ImageRequestCache)?
@@ -92,8 +105,11 @@ final class SharedDownloads: Sendable {
   /// Joins a download that is under way.
   func join(_ key: ImageRequestKey, _ receiptID: String, _ waiter: ImageWaiter) -> RequestReceipt? {
     state.withLock { state in
-      state.book.join(key, receiptID: receiptID, waiter).flatMap { number in
-        state.requests[number].map { RequestReceipt(request: $0, receiptID: receiptID, number: number) }
+      let receipt = state.nextReceipt()
+      return state.book.join(key, receipt: receipt, waiter).flatMap { number in
+        state.requests[number].map {
+          RequestReceipt(request: $0, receiptID: receiptID, number: number, receipt: receipt)
+        }
       }
     }
   }
@@ -102,26 +118,25 @@ final class SharedDownloads: Sendable {
   func add(
     _ request: DataRequest, _ key: ImageRequestKey, _ receiptID: String, _ waiter: ImageWaiter
   ) -> RequestReceipt {
-    let (number, isNew, steps) = state.withLock { state -> (UInt64, Bool, [Book.BookStep]) in
-      if let number = state.book.join(key, receiptID: receiptID, waiter) { return (number, false, []) }
+    let (receipt, isNew, steps) = state.withLock { state -> (RequestReceipt, Bool, [Book.BookStep]) in
+      func receipt(_ request: DataRequest, _ number: UInt64) -> RequestReceipt {
+        RequestReceipt(request: request, receiptID: receiptID, number: number, receipt: state.lastReceipt)
+      }
+      let joined = state.book.join(key, receipt: state.nextReceipt(), waiter)
+      if let joined { return (receipt(state.requests[joined] ?? request, joined), false, []) }
       state.lastNumber += 1
       state.requests[state.lastNumber] = request
-      state.book.add(state.lastNumber, key, receiptID: receiptID, waiter)
-      return (state.lastNumber, true, state.book.takeStarts())
+      state.book.add(state.lastNumber, key, receipt: state.lastReceipt, waiter)
+      return (receipt(request, state.lastNumber), true, state.book.takeStarts())
     }
-    guard isNew else {
-      request.cancel()
-      let shared = state.withLock { $0.requests[number] }
-      return RequestReceipt(request: shared ?? request, receiptID: receiptID, number: number)
-    }
-    observe(request, number)
+    if isNew { observe(request, receipt.number) } else { request.cancel() }
     perform(steps)
-    return RequestReceipt(request: request, receiptID: receiptID, number: number)
+    return receipt
   }
 
   func cancel(_ receipt: RequestReceipt) {
     let cancelled = state.withLock { state -> (waiter: ImageWaiter, steps: [Book.BookStep])? in
-      state.book.cancel(receipt.number, receiptID: receipt.receiptID)
+      state.book.cancel(receipt.number, receipt: receipt.receipt)
     }
     guard let cancelled else { return }
     cancelled.waiter.complete(Self.cancelled(cancelled.waiter.request))
@@ -168,6 +183,7 @@ final class SharedDownloads: Sendable {
     }
     // On the same queue, because who waits is looked up there: the last progress comes before the response.
     request.response(queue: progressQueue) { [self] response in
+      guard state.withLock({ $0.book.receive(number) }) else { return }
       ImageQueue.shared.run { self.deliver(response, number) }
     }
   }
@@ -180,14 +196,14 @@ final class SharedDownloads: Sendable {
       let answer = delivery.response(for: next.waiter)
       // The download ends before its last caller is called, who may ask how many there are.
       let (waiter, steps) = state.withLock { state -> (ImageWaiter?, [Book.BookStep]) in
-        let waiter = state.book.take(number, receiptID: next.receiptID)
-        guard state.book.next(number) == nil else { return (waiter, []) }
-        state.requests[number] = nil
-        return (waiter, state.book.finish(number))
+        let waiter = state.book.take(number, receipt: next.receipt)
+        return (waiter, state.book.next(number) == nil ? state.finish(number) : [])
       }
       waiter?.complete(answer)
       perform(steps)
     }
+    // All who waited, or the last of them, may have been cancelled.
+    perform(state.withLock { $0.finish(number) })
   }
 }
 

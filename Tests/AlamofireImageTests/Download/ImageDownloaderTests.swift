@@ -136,6 +136,29 @@ struct ImageDownloaderTests {
     gate.open()
   }
 
+  @Test("Receipts of the same name are cancelled one by one")
+  func sameName() async throws {
+    let downloader = ImageDownloader.isolated()
+    let gate = Gate()
+    server.enqueue(.image(try Drawing(gradientOf: 20, 10).file(.png)).held(by: gate))
+    let request = try images.request("/image/x")
+    let results = Results()
+    let receipts = ["a", "b", "c"].map { name in
+      downloader.download(
+        request, receiptID: "avatar", completionQueue: .global(), completion: results.completion(name))
+    }
+    await gate.waitUntilReached()
+    let second = try #require(receipts[1])
+    for _ in 0..<2 { downloader.cancelRequest(with: second) }
+    await results.wait(for: 1)
+    #expect(results["b"].first?.isCancelled == true)
+    gate.open()
+    await results.wait(for: 3)
+    #expect(["a", "b", "c"].allSatisfy { results[$0].count == 1 })
+    for name in ["a", "c"] { #expect(try results[name].first?.get().pixelWidth == 20) }
+    #expect(server.requestCount == 1)
+  }
+
   @Test("A cancelled task cancels its receipt")
   func cancelledTask() async throws {
     let downloader = ImageDownloader.isolated()
