@@ -36,10 +36,15 @@ struct ScalingPlan: Equatable {
   }
 
   /// Returns the part of a frame that is cut out before it is stretched, if the frame would become much larger than the
-  /// canvas. Otherwise it is stretched first, because then less is decoded.
-  func region(ofWidth fromWidth: Int, height fromHeight: Int) -> (x: Int, y: Int, width: Int, height: Int)? {
+  /// canvas, or larger than it may be. Otherwise it is stretched first, because then less is decoded.
+  ///
+  /// - Parameter limit: The most pixels that a frame may have. The canvas has no more.
+  func region(
+    ofWidth fromWidth: Int, height fromHeight: Int, limit: Int = .max
+  ) -> (x: Int, y: Int, width: Int, height: Int)? {
     let stretched = Double(width) * Double(height)
-    guard stretched > 8 * Double(canvasWidth) * Double(canvasHeight) else { return nil }
+    let canvas = Double(canvasWidth) * Double(canvasHeight)
+    guard stretched > min(8 * canvas, Double(limit)) else { return nil }
     let cutWidth = max(1, Int((Double(fromWidth) * Double(canvasWidth) / Double(width)).rounded()))
     let cutHeight = max(1, Int((Double(fromHeight) * Double(canvasHeight) / Double(height)).rounded()))
     return ((fromWidth - cutWidth) / 2, (fromHeight - cutHeight) / 2, cutWidth, cutHeight)

@@ -14,7 +14,8 @@ extension Image {
 
   /// Carries out a plan.
   static func scaled(_ content: ImageContent, _ plan: ScalingPlan) throws(ImageError) -> PixelBuffer {
-    if let region = plan.region(ofWidth: content.facts.width, height: content.facts.height) {
+    let limit = content.limits.pixels / max(1, content.facts.frames)
+    if let region = plan.region(ofWidth: content.facts.width, height: content.facts.height, limit: limit) {
       let cut = try content.decoded().placed(
         x: -region.x, y: -region.y, width: region.width, height: region.height)
       return try ImageContent(cut, content.limits).stretched(

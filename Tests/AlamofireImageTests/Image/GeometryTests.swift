@@ -73,6 +73,13 @@ struct GeometryTests {
     // The canvas is not a square, so that its sides cannot be exchanged.
     #expect(region((400, 10), (8, 4)) == [190, 0, 20, 10])
     #expect(region((100, 10), (6, 4)) == nil)
+    // The frame becomes 45 by 30, or 1,350 pixels.
+    for (limit, isCut) in [(1_350, false), (1_349, true), (900, true)] {
+      let plan = ScalingPlan(.fill, fromWidth: 30, height: 20, toWidth: 30, height: 30)
+      let region = plan.region(ofWidth: 30, height: 20, limit: limit)
+      #expect(
+        region.map { [$0.x, $0.y, $0.width, $0.height] } == (isCut ? [5, 0, 20, 20] : nil), "\(limit)")
+    }
   }
 
   @Test("Frames shrink so that the longer side has the length, and do not grow")

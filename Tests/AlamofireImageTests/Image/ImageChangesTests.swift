@@ -97,6 +97,17 @@ struct ImageChangesTests {
   }
 
   @Test(
+    "An image that would exceed the limit before it is cut fills a size that does not", arguments: [1, 2])
+  func fillingAtTheLimit(frames: Int) throws {
+    let limits = ImageLimits(pixels: 1_000 * frames)
+    let frame = try Self.drawing(30, 20).image(limits: limits)
+    let image = frames == 1 ? frame : try Image(frames: [frame, frame])
+    let filled = try AspectScaledToFillSizeFilter(size: CGSize(width: 30, height: 30)).apply(image)
+    #expect((filled.pixelWidth, filled.pixelHeight, filled.frameCount) == (30, 30, frames))
+    #expect(try abs(Int(filled.pixel(15, 15)[0]) - Int(frame.pixel(15, 10)[0])) <= 8, "it is the middle")
+  }
+
+  @Test(
     "Round corners have the radius in pixels, and a circle is cut out of the middle",
     arguments: [(31, 20), (20, 31), (30, 20), (20, 30), (21, 21)])
   func shapes(width: Int, height: Int) throws {
