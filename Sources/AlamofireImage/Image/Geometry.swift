@@ -87,12 +87,14 @@ struct RoundedRectangle {
     self.radius = radius > 0 ? min(radius, Double(min(width, height)) / 2) : 0
   }
 
-  /// Returns the columns of a row that may be covered in part.
+  /// Returns the columns of a row that are not covered in full, which are the first and the last ones.
   func partialColumns(ofRow row: Int) -> [Int] {
-    let corner = Int(radius.rounded(.up))
-    guard row < corner || row >= height - corner, corner > 0 else { return [] }
-    let left = 0..<min(corner, width)
-    return Array(left) + Array(max(left.upperBound, width - corner)..<width)
+    let distance = radius - Double(min(row, height - 1 - row))
+    guard distance > 0 else { return [] }
+    // The arc crosses the row's outer edge there. The pixels behind it are inside, with all their corners.
+    let count = Int((radius - (radius * radius - distance * distance).squareRoot()).rounded(.up))
+    let left = 0..<min(count, width)
+    return Array(left) + Array(max(left.upperBound, width - count)..<width)
   }
 
   /// Returns the covered part of a pixel, from 0 to 255: the share of 16 times 16 points in it.

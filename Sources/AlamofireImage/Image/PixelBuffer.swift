@@ -56,8 +56,11 @@ final class PixelBuffer: @unchecked Sendable {
   deinit { cvips_free(memory) }
 
   /// Calls a function with the samples, which stay valid until it returns.
-  func withBytes<Value>(_ body: (UnsafeRawBufferPointer) -> Value) -> Value {
-    withExtendedLifetime(self) { body(UnsafeRawBufferPointer(start: memory, count: layout.byteCount)) }
+  func withBytes<Value, Failure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    defer { withExtendedLifetime(self) {} }
+    return try body(UnsafeRawBufferPointer(start: memory, count: layout.byteCount))
   }
 
   /// Copies the samples to a place with enough room.
@@ -112,17 +115,22 @@ final class PixelBuffer: @unchecked Sendable {
   }
 
   /// Returns the pixels with alpha, which is opaque if it is added.
-  func withAlpha() throws(ImageError) -> PixelBuffer {
+  ///
+  /// - Parameter work: The work that this is part of, which can end it.
+  func withAlpha(_ work: ImageWork? = nil) throws(ImageError) -> PixelBuffer {
     if layout.hasAlpha { return self }
     var changed = layout
     changed.bands = 4
-    return try PixelBuffer(changed, delays: delays, loop: loop) { target in
-      withBytes { source in
-        for pixel in 0..<(layout.width * layout.height * layout.frames) {
-          target[pixel * 4] = source[pixel * 3]
-          target[pixel * 4 + 1] = source[pixel * 3 + 1]
-          target[pixel * 4 + 2] = source[pixel * 3 + 2]
-          target[pixel * 4 + 3] = 255
+    return try PixelBuffer(changed, delays: delays, loop: loop) { target throws(ImageError) in
+      try withBytes { source throws(ImageError) in
+        for row in 0..<(layout.height * layout.frames) {
+          try work?.check(row: row)
+          for pixel in row * layout.width..<(row + 1) * layout.width {
+            target[pixel * 4] = source[pixel * 3]
+            target[pixel * 4 + 1] = source[pixel * 3 + 1]
+            target[pixel * 4 + 2] = source[pixel * 3 + 2]
+            target[pixel * 4 + 3] = 255
+          }
         }
       }
     }
@@ -130,21 +138,26 @@ final class PixelBuffer: @unchecked Sendable {
 
   /// Copies each frame to a place on a canvas of another size. What does not fit is cut off, and what is left of the
   /// canvas is transparent; then the result has alpha.
-  func placed(x: Int, y: Int, width: Int, height: Int) throws(ImageError) -> PixelBuffer {
+  ///
+  /// - Parameter work: The work that this is part of, which can end it.
+  func placed(
+    x: Int, y: Int, width: Int, height: Int, _ work: ImageWork? = nil
+  ) throws(ImageError) -> PixelBuffer {
     let covers = x <= 0 && y <= 0 && x + layout.width >= width && y + layout.height >= height
     if x == 0, y == 0, width == layout.width, height == layout.height { return self }
     guard covers || layout.hasAlpha else {
-      return try withAlpha().placed(x: x, y: y, width: width, height: height)
+      return try withAlpha(work).placed(x: x, y: y, width: width, height: height, work)
     }
     let columns = max(0, x)..<max(max(0, x), min(width, x + layout.width))
     let rows = max(0, y)..<max(max(0, y), min(height, y + layout.height))
     let changed = PixelLayout(width: width, height: height, frames: layout.frames, bands: layout.bands)
-    return try PixelBuffer(changed, delays: delays, loop: loop) { target in
+    return try PixelBuffer(changed, delays: delays, loop: loop) { target throws(ImageError) in
       guard !columns.isEmpty else { return }
       let count = columns.count * layout.bands
-      withBytes { source in
+      try withBytes { source throws(ImageError) in
         for frame in 0..<layout.frames {
           for row in rows {
+            try work?.check(row: row - rows.lowerBound)
             let from =
               frame * layout.frameBytes + (row - y) * layout.rowBytes + (columns.lowerBound - x)
               * layout.bands
@@ -157,12 +170,15 @@ final class PixelBuffer: @unchecked Sendable {
   }
 
   /// Multiplies the alpha of each frame with a mask, which gives the coverage of a pixel, 0 to 255, by column and row.
-  func masked(_ mask: RoundedRectangle) throws(ImageError) -> PixelBuffer {
-    let opaque = try withAlpha()
+  ///
+  /// - Parameter work: The work that this is part of, which can end it.
+  func masked(_ mask: RoundedRectangle, _ work: ImageWork? = nil) throws(ImageError) -> PixelBuffer {
+    let opaque = try withAlpha(work)
     let layout = opaque.layout
-    return try PixelBuffer(layout, delays: delays, loop: loop) { target in
+    return try PixelBuffer(layout, delays: delays, loop: loop) { target throws(ImageError) in
       opaque.copy(to: target)
       for row in 0..<layout.height {
+        try work?.check(row: row)
         for column in mask.partialColumns(ofRow: row) {
           let coverage = mask.coverage(column: column, row: row)
           for frame in 0..<layout.frames {

@@ -31,6 +31,11 @@ final class ImageWork: Sendable {
     guard now > end else { return nil }
     return .limitExceeded(.time, limit: limit.milliseconds, actual: (limit + (now - end)).milliseconds)
   }
+
+  /// Throws before the first row, and before each sixteenth, if the work must not go on.
+  func check(row: Int) throws(ImageError) {
+    if row % 16 == 0, let failure { throw failure }
+  }
 }
 
 /// Ends what libvips computes when it takes too long or was cancelled.

@@ -147,21 +147,23 @@ struct GeometryTests {
     return count
   }
 
-  @Test("Only the columns of the corners may be covered in part")
+  @Test("Only the columns up to the arc may be covered in part")
   func partialColumns() {
     func columns(_ radius: Double, _ row: Int) -> [Int] {
       RoundedRectangle(width: 10, height: 9, radius: radius).partialColumns(ofRow: row)
     }
     #expect(columns(2, 0) == [0, 1, 8, 9])
-    #expect(columns(2, 1) == [0, 1, 8, 9])
+    #expect(columns(2, 1) == [0, 9])
     #expect(columns(2, 2) == [])
     #expect(columns(2, 6) == [])
-    #expect(columns(2, 7) == [0, 1, 8, 9])
+    #expect(columns(2, 7) == [0, 9])
     #expect(columns(2, 8) == [0, 1, 8, 9])
-    #expect(columns(2.2, 2) == [0, 1, 2, 7, 8, 9])
+    #expect(columns(2.2, 0) == [0, 1, 2, 7, 8, 9])
+    #expect(columns(2.2, 2) == [0, 9])
     #expect(columns(2.2, 3) == [])
     #expect(columns(0, 0) == [])
-    #expect(columns(4.5, 4) == Array(0..<10))
+    #expect(columns(4.5, 0) == Array(0..<10))
+    #expect(columns(4.5, 4) == [0, 9])
     #expect(RoundedRectangle(width: 3, height: 3, radius: 9).partialColumns(ofRow: 0) == [0, 1, 2])
   }
 

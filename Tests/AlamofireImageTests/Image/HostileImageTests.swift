@@ -406,8 +406,13 @@ struct HostileImageTests {
   @Test("Work that takes longer than its limit ends")
   func time() throws {
     let image = try Drawing(gradientOf: 500, 500).image(limits: ImageLimits(time: .zero))
-    #expect { try BlurFilter(blurRadius: 20).apply(image) } throws: { error in
-      if case ImageError.limitExceeded(.time, limit: 0, actual: _) = error { true } else { false }
+    let filters: [any ImageFilter] = [
+      BlurFilter(blurRadius: 20), CircleFilter(), RoundedCornersFilter(radius: 9),
+    ]
+    for filter in filters {
+      #expect("\(filter)") { try filter.apply(image) } throws: { error in
+        if case ImageError.limitExceeded(.time, limit: 0, actual: _) = error { true } else { false }
+      }
     }
   }
 

@@ -150,13 +150,17 @@ struct ImageChangesTests {
       "100 is the most")
   }
 
-  @Test("A blur, an encoding and a change of size have the time of the image")
+  @Test("A blur, a mask, an encoding and a change of size have the time of the image")
   func time() throws {
     let image = try Drawing(gradientOf: 300, 300).image(limits: ImageLimits(time: .milliseconds(-3_000)))
     let calls: [(String, () throws -> Void)] = [
       ("blur", { _ = try image.blurred(sigma: 20) }),
       ("scale", { _ = try image.scaled(.stretch, to: CGSize(width: 90, height: 90), scale: 1) }),
       ("fill", { _ = try image.scaled(.fill, to: CGSize(width: 900, height: 2), scale: 1) }),
+      ("fit", { _ = try image.scaled(.fit, to: CGSize(width: 300, height: 300), scale: 1) }),
+      ("canvas", { _ = try image.scaled(.fit, to: CGSize(width: 300, height: 400), scale: 1) }),
+      ("corners", { _ = try image.rounded(radius: 9) }),
+      ("circle", { _ = try image.roundedIntoCircle() }),
       ("placeholder", { _ = try image.placeholder() }),
       ("average", { _ = try image.averageColor() }),
       ("variants", { _ = try ImageVariants(.init("a", longestSide: 9)).make(of: image) }),
