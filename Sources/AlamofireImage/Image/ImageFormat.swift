@@ -99,14 +99,31 @@ public enum ImageFormat: String, Sendable, CaseIterable {
     } else if has([0x49, 0x49, 0x2a, 0]) || has([0x4d, 0x4d, 0, 0x2a]) {
       self = .tiff
     } else if has("ftyp", at: 4) {
-      // The brands: the major one, then, after a version, the compatible ones.
-      let places = [8] + Array(stride(from: 16, to: 32, by: 4))
-      let isAVIF = places.contains { has("avif", at: $0) || has("avis", at: $0) }
-      let isHEIC = places.contains { has("heic", at: $0) || has("heix", at: $0) || has("mif1", at: $0) }
-      guard isHEIC || isAVIF else { return nil }
-      self = isAVIF ? .avif : .heic
+      // The major brand decides, if it names a codec. The compatible ones come after it and a version.
+      let compatible = Array(stride(from: 16, to: 32, by: 4))
+      func isAny(_ brands: [StaticString], _ places: [Int]) -> Bool {
+        places.contains { place in brands.contains { has($0, at: place) } }
+      }
+      let major = isAny(Self.brandsOfAVIF, [8]) || isAny(Self.brandsOfHEVC, [8])
+      let places = major ? [8] : compatible
+      if isAny(Self.brandsOfHEVC, places) {
+        self = .heic
+      } else if isAny(Self.brandsOfAVIF, places) {
+        self = .avif
+      } else if isAny(["mif1"], [8] + compatible) {
+        self = .heic
+      } else {
+        return nil
+      }
     } else {
       return nil
     }
   }
+
+  /// The brands of files in HEIF whose images are in AV1.
+  private static let brandsOfAVIF: [StaticString] = ["avif", "avis"]
+  /// The brands of files in HEIF whose images are in HEVC (ISO 23008-12 §B.4).
+  private static let brandsOfHEVC: [StaticString] = [
+    "heic", "heix", "heim", "heis", "hevc", "hevx", "hevm", "hevs",
+  ]
 }

@@ -121,6 +121,7 @@ struct ImageTextsTests {
     }
     for (brand, expected) in [
       ("avif", ImageFormat.avif), ("avis", .avif), ("heic", .heic), ("heix", .heic), ("mif1", .heic),
+      ("heim", .heic), ("heis", .heic), ("hevc", .heic), ("hevx", .heic), ("hevm", .heic), ("hevs", .heic),
     ] {
       #expect(format([brand]) == expected, "\(brand)")
       for place in 1...4 {
@@ -134,8 +135,13 @@ struct ImageTextsTests {
       #expect(ImageFormat(data: Data("\0\0\0\u{20}ftypxxxx\(brand)xxxx".utf8)) == nil, "\(brand) as version")
       #expect(ImageFormat(data: Data("\0\0\0\u{20}ftypxxxxversxx\(brand)xx".utf8)) == nil, "\(brand) shifted")
     }
-    #expect(format(["mif1", "heic", "avif"]) == .avif, "AVIF counts more")
     #expect(format(["avif", "mif1", "heic"]) == .avif)
+    #expect(format(["mif1", "mif1", "avif"]) == .avif)
+    // A file for readers of HEVC must not be taken for AVIF, which may be allowed where HEIC is not.
+    for major in ["heic", "heix", "heim", "heis", "hevc", "hevx", "hevm", "hevs"] {
+      #expect(format([major, "avif"]) == .heic, "\(major)")
+      #expect(format(["mif1", "avif", major]) == .heic, "\(major) and AVIF are compatible")
+    }
     #expect(format(["isom", "mp42"]) == nil)
     #expect(format(["msf1", "mif2"]) == nil)
   }
