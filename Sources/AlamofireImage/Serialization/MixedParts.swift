@@ -78,11 +78,15 @@ struct MixedParts {
   /// Returns whether a byte may follow a delimiter: a hyphen, white space or a line break.
   private static func endsDelimiter(_ byte: UInt8) -> Bool { [0x2d, 0x20, 0x09, 0x0d, 0x0a].contains(byte) }
 
-  /// Returns what is behind the head of a part, without the line break before the next delimiter.
+  /// Returns what is behind the head of a part, without the line break before the next delimiter. The head ends with
+  /// the first empty line, whose line break may be a line feed alone.
   private static func content(of part: Data) -> Data? {
-    for separator in ["\r\n\r\n", "\n\n"] {
-      guard let head = part.range(of: Data(separator.utf8)) else { continue }
-      var content = part[head.upperBound...]
+    var rest = part
+    while let lineEnd = rest.firstIndex(of: 0x0a) {
+      rest = rest[(lineEnd + 1)...]
+      let isEmptyLine = rest.first == 0x0a || rest.starts(with: [0x0d, 0x0a])
+      guard isEmptyLine else { continue }
+      var content = rest.dropFirst(rest.first == 0x0a ? 1 : 2)
       if content.last == 0x0a { content = content.dropLast() }
       if content.last == 0x0d { content = content.dropLast() }
       return content.isEmpty ? nil : Data(content)
