@@ -160,7 +160,7 @@ package struct ByteStreamFlow: Sendable {
     guard phase != .over, !closesReading else { return [] }
     closesReading = true
     incoming.append(.shut)
-    return settle()
+    return settleClosing()
   }
 
   /// Closes the writing side after all pending writes.
@@ -168,7 +168,7 @@ package struct ByteStreamFlow: Sendable {
     guard phase != .over, !closesWriting else { return [] }
     closesWriting = true
     outgoing.append(.shut)
-    return settle()
+    return settleClosing()
   }
 
   /// Closes both sides; reads are given up, writes go out.
@@ -184,8 +184,9 @@ package struct ByteStreamFlow: Sendable {
     }
     // Suspension does not delay closing.
     isSuspended = false
-    effects += closeReading()
-    return effects + closeWriting()
+    // Both sides may be closed already, and have waited for the reads only.
+    effects += closeReading() + closeWriting()
+    return effects + settle()
   }
 
   package mutating func cancel() -> [Effect] { finish(.cancelled) }
@@ -265,6 +266,11 @@ package struct ByteStreamFlow: Sendable {
     guard phase == .idle else { return [] }
     phase = .connecting
     return [.connect]
+  }
+
+  /// Ends a stream that has not connected, if both sides are closed. No operation of it will ever connect.
+  private mutating func settleClosing() -> [Effect] {
+    phase == .idle && closesReading && closesWriting ? finish(.closed) : settle()
   }
 
   /// Takes all steps that are possible without another byte.

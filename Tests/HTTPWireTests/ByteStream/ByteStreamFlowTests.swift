@@ -108,6 +108,25 @@ import Testing
     #expect(flow.writingWasShut() == [.close(.closed)])
   }
 
+  @Test("Closing ends a stream whose sides were closed before, and only waited for a read")
+  func closeClosedSides() {
+    var flow = open()
+    #expect(flow.read(1, least: 1, most: 1) + flow.closeWriting() == [])
+    #expect(flow.writingWasShut() + flow.closeReading() == [])
+    #expect(flow.close() == [.fail(1, .closed), .shutReading, .close(.closed)])
+  }
+
+  @Test("A stream that has not connected ends when both sides are closed", arguments: [false, true])
+  func closeUnconnected(isSecure: Bool) {
+    let handshake: [ByteStreamFlow.Effect] = isSecure ? [.fail(0, .closed)] : []
+    var flow = ByteStreamFlow(secure: isSecure ? 0 : nil)
+    #expect(flow.closeReading() == [])
+    #expect(flow.closeWriting() == handshake + [.close(.closed)])
+    var other = ByteStreamFlow(secure: isSecure ? 0 : nil)
+    #expect(other.closeWriting() == [])
+    #expect(other.closeReading() == handshake + [.close(.closed)])
+  }
+
   @Test("An unused stream closes at once") func unused() {
     var flow = ByteStreamFlow()
     #expect(flow.close() == [.close(.closed)])
@@ -194,7 +213,7 @@ import Testing
     for _ in 0..<50 {
       var walk = Walk(isSecure: random.next() % 3 == 0)
       for _ in 0..<60 { walk.step(&random) }
-      walk.take(walk.flow.cancel())
+      if random.next() % 2 == 0 { walk.close() } else { walk.take(walk.flow.cancel()) }
       #expect(walk.reported.sorted() == walk.requested.sorted())
       #expect(walk.ends == 1)
     }
@@ -272,3 +291,14 @@ extension ByteStreamFlow.Effect {
     }
   }
 }
+    /// Closes the stream, and performs what it still asks for.
+    mutating func close() {
+      take(flow.close())
+      for _ in 0..<500 where ends == 0 {
+        if flow.phase == .connecting { take(flow.connected()) }
+        if flow.isSecuring { take(flow.secured()) }
+        if flow.writing != nil { take(flow.sent(1)) }
+        if flow.shutsWriting { take(flow.writingWasShut()) }
+      }
+    }
+
