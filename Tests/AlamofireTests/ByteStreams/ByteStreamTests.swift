@@ -96,6 +96,60 @@ extension ByteStreamRequest {
     #expect(server.connectionCount == 0)
   }
 
+  @Test("Closing both sides ends an unused stream, and does not connect", arguments: [false, true])
+  func closeUnused(isSecure: Bool) async throws {
+    let server = try StreamTestServer()
+    let stream = session.byteStream(host: "127.0.0.1", port: server.port, secure: isSecure)
+    stream.closeRead()
+    let error = await failure { try await stream.read() }
+    #expect(error?.transferCode == .networkConnectionLost && stream.state == .initialized)
+    stream.closeWrite()
+    #expect(await stream.ended() == nil)
+    #expect(stream.state == .closed && server.connectionCount == 0)
+  }
+
+  @Test("An operation after the closure of one side connects") func closeBeforeWrite() async throws {
+    let server = try StreamTestServer { connection in try connection.write(connection.readToEnd()) }
+    let stream = session.byteStream(host: "127.0.0.1", port: server.port)
+    stream.closeRead()
+    #expect(stream.state == .initialized)
+    try await stream.write(Data("x".utf8))
+    #expect(stream.state == .open)
+    stream.closeWrite()
+    #expect(await stream.ended() == nil)
+  }
+
+  @Test(
+    "A stream that ends beside its first operation leaves no open connection",
+    arguments: ["cancel", "close", "session"])
+  func endBesideFirstOperation(way: String) async {
+    let fake = FakeSocketSession()
+    let queue = DispatchQueue(label: "handlers")
+    var streams: [ByteStreamRequest] = []
+    for _ in 0..<300 {
+      let stream = fake.session.byteStream(host: "a.test", port: 1)
+      streams.append(stream)
+      await withCheckedContinuation { done in
+        DispatchQueue.global().async {
+          DispatchQueue.concurrentPerform(iterations: 2) { index in
+            guard index > 0 else { return _ = stream.read(queue: queue) { _ in } }
+            switch way {
+            case "cancel": stream.cancel()
+            case "close": stream.close()
+            default: fake.session.cancelAllRequests()
+            }
+          }
+          done.resume()
+        }
+      }
+    }
+    for opened in fake.streams.streams.values {
+      await opened.settle()
+      #expect(opened.ends.count == 1)
+    }
+    #expect(streams.allSatisfy { $0.state == .closed })
+  }
+
   @Test("The end is reported on the given queue, also to later handlers") func endHandlers() async throws {
     let stream = session.byteStream(host: "127.0.0.1", port: 1)
     let ends = Recorder<(queue: String, error: AFError?)>()

@@ -9,10 +9,15 @@ import Synchronization
 final class ByteStreamCore: RegisteredStream {
   typealias Ended = @Sendable (AFError?) -> Void
 
+  /// An operation for which the engine's stream is needed.
+  enum Operation { case connecting, reading, writing, securing, closingReading, closingWriting }
+
   /// Guarded by the lock of this class.
   private struct State {
     var stream: (any ByteStream)?
     var phase = ByteStreamRequest.State.initialized
+    var isReadClosed = false
+    var isWriteClosed = false
     var isSuspended = false
     var error: AFError?
     var waiting: [Ended] = []
@@ -20,6 +25,27 @@ final class ByteStreamCore: RegisteredStream {
     var received: Int64 = 0
     /// The task that users and delegates see; created on first access.
     var task: ByteStreamTask?
+
+    /// Takes note of an operation. The first one that is not refused connects; closing a side does not.
+    mutating func note(_ operation: Operation) {
+      switch operation {
+      case .closingReading: isReadClosed = true
+      case .closingWriting: isWriteClosed = true
+      case .reading where isReadClosed, .writing where isWriteClosed: break
+      case .securing where isReadClosed || isWriteClosed: break
+      case .connecting, .reading, .writing, .securing: if phase == .initialized { phase = .connecting }
+      }
+    }
+
+    /// Ends the request. Returns the closures that wait for that; `nil` if it has ended before.
+    mutating func end(_ error: AFError?) -> [Ended]? {
+      guard phase != .closed else { return nil }
+      phase = .closed
+      isSuspended = false
+      self.error = error
+      defer { waiting = [] }
+      return waiting
+    }
   }
 
   let session: SessionCore
@@ -80,9 +106,10 @@ final class ByteStreamCore: RegisteredStream {
 
   // MARK: Operations
 
-  /// Returns the engine's stream, and opens it if necessary; `nil` if the request ended before.
-  func opened() -> (any ByteStream)? {
+  /// Returns the engine's stream, and makes it if necessary; `nil` if the request ended before.
+  private func opened(for operation: Operation) -> (any ByteStream)? {
     let (stream, isHeld): ((any ByteStream)?, Bool) = state.withLock { state in
+      defer { if state.stream != nil { state.note(operation) } }
       if let stream = state.stream { return (stream, false) }
       guard state.phase != .closed, let request, let transport = session.byteStreams else {
         return (nil, false)
@@ -90,7 +117,6 @@ final class ByteStreamCore: RegisteredStream {
       let limited = request.changing { $0.deadline = session.settings.deadline(request.profile) }
       let stream = transport.stream(limited, isSecure: isSecure, watcher: self)
       state.stream = stream
-      state.phase = .connecting
       return (stream, state.isSuspended)
     }
     if isHeld, let stream { align(stream) }
@@ -98,11 +124,8 @@ final class ByteStreamCore: RegisteredStream {
   }
 
   func resume() {
-    let stream = state.withLock { state in
-      state.isSuspended = false
-      return state.stream
-    }
-    if let stream = stream ?? opened() { align(stream) }
+    state.withLock { $0.isSuspended = false }
+    if let stream = opened(for: .connecting) { align(stream) }
   }
 
   func suspend() {
@@ -130,7 +153,7 @@ final class ByteStreamCore: RegisteredStream {
     _ least: Int, _ most: Int, _ timeout: Duration?,
     _ completion: @escaping @Sendable (Result<StreamedBytes, AFError>) -> Void
   ) -> ByteStreamFlow.Number? {
-    guard let stream = opened() else {
+    guard let stream = opened(for: .reading) else {
       completion(.failure(reasonOfEnd))
       return nil
     }
@@ -144,7 +167,7 @@ final class ByteStreamCore: RegisteredStream {
   func write(
     _ data: Data, _ timeout: Duration?, _ completion: @escaping @Sendable (Result<Void, AFError>) -> Void
   ) -> ByteStreamFlow.Number? {
-    guard let stream = opened() else {
+    guard let stream = opened(for: .writing) else {
       completion(.failure(reasonOfEnd))
       return nil
     }
@@ -158,7 +181,7 @@ final class ByteStreamCore: RegisteredStream {
   func secure(
     _ completion: @escaping @Sendable (Result<Void, AFError>) -> Void
   ) -> ByteStreamFlow.Number? {
-    guard let stream = opened() else {
+    guard let stream = opened(for: .securing) else {
       completion(.failure(reasonOfEnd))
       return nil
     }
@@ -166,20 +189,23 @@ final class ByteStreamCore: RegisteredStream {
   }
 
   func withdraw(_ number: ByteStreamFlow.Number) { state.withLock { $0.stream }?.withdraw(number) }
-  func closeReading() { opened()?.closeReading() }
-  func closeWriting() { opened()?.closeWriting() }
-
-  func close() {
-    if let stream = state.withLock({ $0.stream }) { stream.close() } else { end(nil) }
-  }
-
-  func cancel() {
-    if let stream = state.withLock({ $0.stream }) { stream.cancel() } else { end(.explicitlyCancelled) }
-  }
+  func closeReading() { opened(for: .closingReading)?.closeReading() }
+  func closeWriting() { opened(for: .closingWriting)?.closeWriting() }
+  func close() { openedOrEnded(nil)?.close() }
+  func cancel() { openedOrEnded(.explicitlyCancelled)?.cancel() }
 
   /// Ends the request because its session has ended.
-  func abandon(_ error: AFError) {
-    if let stream = state.withLock({ $0.stream }) { stream.shutDown() } else { end(error) }
+  func abandon(_ error: AFError) { openedOrEnded(error)?.shutDown() }
+
+  /// Returns the engine's stream, which reports its end. If there is none, ends the request, so that an operation on
+  /// another thread makes none.
+  private func openedOrEnded(_ error: AFError?) -> (any ByteStream)? {
+    let (stream, waiting): ((any ByteStream)?, [Ended]?) = state.withLock { state in
+      if let stream = state.stream { return (stream, nil) }
+      return (nil, state.end(error))
+    }
+    hasEnded(waiting, error)
+    return stream
   }
 
   // MARK: State
@@ -216,14 +242,11 @@ final class ByteStreamCore: RegisteredStream {
   func streamEnded(_ failure: TransportFailure?) { end(failure.map { error(of: $0) }) }
 
   private func end(_ error: AFError?) {
-    let waiting: [Ended]? = state.withLock { state in
-      guard state.phase != .closed else { return nil }
-      state.phase = .closed
-      state.isSuspended = false
-      state.error = error
-      defer { state.waiting = [] }
-      return state.waiting
-    }
+    hasEnded(state.withLock { $0.end(error) }, error)
+  }
+
+  /// Reports the end of the request to its session and to those that wait for it.
+  private func hasEnded(_ waiting: [Ended]?, _ error: AFError?) {
     guard let waiting else { return }
     session.runs.registry.unregister(self)
     for body in waiting { body(error) }
