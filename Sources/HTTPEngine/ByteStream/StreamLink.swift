@@ -25,9 +25,8 @@ final class StreamLink: @unchecked Sendable {
   @exclusivity(unchecked) private var proxy: ProxyServer?
   @exclusivity(unchecked) private var attempt: ConnectionAttempt?
   @exclusivity(unchecked) private var connecting: Task<Void, Never>?
-  /// The bytes that have arrived and have not been read yet.
-  @exclusivity(unchecked) private var arrived = Data()
-  @exclusivity(unchecked) private var operations: [ByteStreamFlow.Number: Operation] = [:]
+  @exclusivity(unchecked) private var arrived = ArrivedBytes()
+  @exclusivity(unchecked) private var operations: [ByteStreamFlow.Number: StreamOperation] = [:]
   /// No operation times out before this time.
   @exclusivity(unchecked) private var earliestExpiry: UInt64 = .max
   /// The time at which the handshake times out.
@@ -46,20 +45,6 @@ final class StreamLink: @unchecked Sendable {
   let number: UInt64
   /// Whether ``LoopStreams`` knows that the stream has changed.
   @exclusivity(unchecked) var isChanged = false
-
-  /// An operation that has not completed.
-  private struct Operation {
-    enum Answer {
-      case bytes(ByteStreamCompletion<StreamedBytes>)
-      case done(ByteStreamCompletion<Void>)
-    }
-
-    let answer: Answer
-    /// The bytes that are still to be written.
-    var data = Data()
-    let timeout: UInt64?
-    var expiry: UInt64 = .max
-  }
 
   init(_ request: WireRequest, isSecure: Bool, transport: HTTPTransport, watcher: any ByteStreamWatcher) {
     self.request = request
@@ -96,7 +81,7 @@ final class StreamLink: @unchecked Sendable {
     _ number: ByteStreamFlow.Number, least: Int, most: Int, timeout: Duration?,
     _ completion: @escaping ByteStreamCompletion<StreamedBytes>, _ core: LoopCore
   ) {
-    operations[number] = Operation(answer: .bytes(completion), timeout: timeout.map(Clock.nanoseconds))
+    operations[number] = StreamOperation(answer: .bytes(completion), timeout: timeout.map(Clock.nanoseconds))
     startClock(of: number)
     act(on: flow.read(number, least: least, most: most), core)
     pump()
@@ -106,7 +91,7 @@ final class StreamLink: @unchecked Sendable {
     _ number: ByteStreamFlow.Number, _ data: Data, timeout: Duration?,
     _ completion: @escaping ByteStreamCompletion<Void>, _ core: LoopCore
   ) {
-    operations[number] = Operation(
+    operations[number] = StreamOperation(
       answer: .done(completion), data: data, timeout: timeout.map(Clock.nanoseconds))
     startClock(of: number)
     act(on: flow.write(number, count: data.count), core)
@@ -116,7 +101,7 @@ final class StreamLink: @unchecked Sendable {
   func secure(
     _ number: ByteStreamFlow.Number, _ completion: @escaping ByteStreamCompletion<Void>, _ core: LoopCore
   ) {
-    operations[number] = Operation(answer: .done(completion), timeout: nil)
+    operations[number] = StreamOperation(answer: .done(completion), timeout: nil)
     act(on: flow.secure(number), core)
     pump()
   }
@@ -302,7 +287,7 @@ final class StreamLink: @unchecked Sendable {
     let step = tls?.read(into: room) ?? connection?.read(into: room) ?? .waitsToRead
     switch step {
     case .moved(let count):
-      arrived.append(contentsOf: UnsafeRawBufferPointer(rebasing: room.prefix(count)))
+      arrived.append(UnsafeRawBufferPointer(rebasing: room.prefix(count)))
       act(on: flow.received(count))
     case .ended: act(on: flow.ended())
     default: break
@@ -409,23 +394,13 @@ final class StreamLink: @unchecked Sendable {
         if let core { connect(core) }
       case .secure: startTLS()
       case .answer(let number, let count, let isAtEnd):
-        answer(number, .success(StreamedBytes(data: takeArrived(count), isAtEnd: isAtEnd)))
+        answer(number, .success(StreamedBytes(data: arrived.take(count), isAtEnd: isAtEnd)))
       case .complete(let number): answer(number, .success(StreamedBytes(data: Data(), isAtEnd: false)))
       case .fail(let number, let reason): answer(number, .failure(explained(reason)))
-      case .shutReading: arrived = Data()
+      case .shutReading: arrived = ArrivedBytes()
       case .close(let reason): end(reason)
       }
     }
-  }
-
-  private func takeArrived(_ count: Int) -> Data {
-    guard count < arrived.count else {
-      defer { arrived = Data() }
-      return arrived
-    }
-    let data = Data(arrived.prefix(count))
-    arrived = Data(arrived.dropFirst(count))
-    return data
   }
 
   private func answer(_ number: ByteStreamFlow.Number, _ result: Result<StreamedBytes, TransportFailure>) {
@@ -450,7 +425,7 @@ final class StreamLink: @unchecked Sendable {
     tls = nil
     connection?.close()
     connection = nil
-    arrived = Data()
+    arrived = ArrivedBytes()
     isBusy = false
     handshakeExpiry = .max
     deadline = .max
