@@ -132,7 +132,7 @@ final class StreamLink: @unchecked Sendable {
   func cancel() { act(on: flow.cancel()) }
 
   func fail(_ failure: TransportFailure) {
-    if self.failure == nil { self.failure = failure }
+    note(failure)
     act(on: flow.failed())
   }
 
@@ -143,6 +143,10 @@ final class StreamLink: @unchecked Sendable {
     case .direct, .environment: break
     case .server(let server): proxy = server
     case .unreadable(let name):
+  private func note(_ failure: TransportFailure) {
+    if self.failure == nil { self.failure = failure }
+  }
+
       return fail(
         TransportFailure(
           .cannotFindProxy,
@@ -301,6 +305,10 @@ final class StreamLink: @unchecked Sendable {
     guard let streams else { return .waitsToRead }
     let step = tls?.read(into: streams.scratch) ?? connection?.read(into: streams.scratch) ?? .waitsToRead
     if case .ended = step { act(on: flow.ended()) }
+    case .failed(let failure):
+      note(failure)
+      act(on: flow.readingFailed())
+      return .ended
     return step
   }
 
@@ -314,7 +322,8 @@ final class StreamLink: @unchecked Sendable {
     case .moved(let count):
       operations[number]?.data = data.dropFirst(count)
       act(on: flow.sent(count))
-    case .ended: return .failed(TransportFailure.lost(request.origin.host, EPIPE))
+    case .ended: return writingFailed(.lost(request.origin.host, EPIPE))
+    case .failed(let failure): return writingFailed(failure)
     // A TLS record that was begun cannot be withdrawn.
     case .waitsToRead, .waitsToWrite: if tls != nil || connection?.keepsWrites == true { flow.sendingBegan() }
     default: break
@@ -333,6 +342,13 @@ final class StreamLink: @unchecked Sendable {
 
   private var handshakeLimit: Duration? {
     [request.idleTimeout, request.profile.options.timeLimits.tlsHandshake].compactMap { $0 }.min()
+  /// Gives up writing. What the peer has sent before it left is still read.
+  private func writingFailed(_ failure: TransportFailure) -> PipeStep {
+    note(failure)
+    act(on: flow.writingFailed())
+    return .ended
+  }
+
   }
 
   private func later(_ timeout: Duration?) -> UInt64 {

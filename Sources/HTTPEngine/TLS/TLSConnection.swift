@@ -220,11 +220,11 @@ final class TLSConnection {
   func shut() -> PipeStep {
     // A second call would wait for the peer's `close_notify`.
     guard !hasShut, case .open = state else { return .moved(0) }
-    let step = attempt { _ in SSL_shutdown(session) >= 0 ? 1 : -1 }
-    switch step {
-    case .moved: hasShut = true
-    case .ended:
-      // The peer has left, so it does not read the alert.
+    let step = attempt(isWriting: true) { _ in SSL_shutdown(session) >= 0 ? 1 : -1 }
+    switch (step, state) {
+    case (.moved, _): hasShut = true
+    case (.failed, .onlyReads):
+      // The peer has left, so it does not read the alert. What it has sent can still be read.
       hasShut = true
       return .moved(0)
     default: break

@@ -8,10 +8,13 @@
 /// ```
 ///
 /// Each side of an open stream closes separately; if both are closed, the stream is over. Later events have no
-/// effect.
+/// effect. After a failed write, what the peer had sent before can still be read, and then the stream fails.
 package struct ByteStreamFlow: Sendable {
   /// The number of an operation; chosen by the owner.
   package typealias Number = UInt64
+
+  /// The number of bytes that are read without a read operation after a failed write, so that its end is found.
+  private static let readAhead = 65_536
 
   package enum StreamPhase: Sendable, Equatable { case idle, connecting, open, securing, over }
 
@@ -71,6 +74,10 @@ package struct ByteStreamFlow: Sendable {
   /// Whether a side is closed after its pending operations, or was closed.
   private var closesReading = false
   private var closesWriting = false
+  /// Whether a write has failed, so that the stream fails once all bytes of the peer are read.
+  private var hasFailedToWrite = false
+  /// Whether a read has failed after that, while bytes were left that no operation had read.
+  private var hasFailedToRead = false
   /// Whether bytes of the first write were sent, or may have been.
   private var hasSentPart = false
   private var reasonOfEnd = Reason.closed
@@ -86,10 +93,14 @@ package struct ByteStreamFlow: Sendable {
 
   // MARK: Limits of the owner
 
-  /// The number of bytes that may be read; 0 without a read operation.
+  /// The number of bytes that may be read; 0 without a read operation, unless a write has failed.
   package var room: Int {
-    guard isMoving, !isAtEnd, !isReadShut, case .read(_, _, let most)? = incoming.first else { return 0 }
-    return most - buffered
+    guard isMoving, !isAtEnd, !isReadShut, !hasFailedToRead else { return 0 }
+    switch incoming.first {
+    case .read(_, _, let most): return most - buffered
+    case nil where hasFailedToWrite: return max(0, Self.readAhead - buffered)
+    case .secure, .shut, nil: return 0
+    }
   }
 
   /// Whether bytes that arrive are read and dropped, because the reading side is closed.
@@ -136,7 +147,7 @@ package struct ByteStreamFlow: Sendable {
 
   package mutating func write(_ number: Number, count: Int) -> [Effect] {
     guard phase != .over else { return [.fail(number, reasonOfEnd)] }
-    guard !closesWriting else { return [.fail(number, .closed)] }
+    guard !closesWriting else { return [.fail(number, reasonOfShutWriting)] }
     outgoing.append(.write(number, left: max(0, count)))
     return begin() + settle()
   }
@@ -148,7 +159,7 @@ package struct ByteStreamFlow: Sendable {
       return [.fail(number, .alreadySecure)]
     }
     guard !isAtEnd, !closesReading, !closesWriting else {
-      return [.fail(number, .closed)]
+      return [.fail(number, reasonOfShutWriting)]
     }
     incoming.append(.secure(number))
     outgoing.append(.secure(number))
@@ -258,6 +269,26 @@ package struct ByteStreamFlow: Sendable {
     return settle()
   }
 
+  /// Called when a write has failed. All writes fail, and the peer's bytes can be read up to the end.
+  package mutating func writingFailed() -> [Effect] {
+    guard phase == .open, !isWriteShut else { return [] }
+    hasFailedToWrite = true
+    hasSentPart = false
+    closesWriting = true
+    isWriteShut = true
+    let numbers = outgoing.all.compactMap(\.number)
+    outgoing.removeAll { _ in true }
+    incoming.removeAll(where: \.isSecuring)
+    return numbers.map { .fail($0, .failure) } + settle()
+  }
+
+  /// Called when a read has failed. Bytes that were read ahead can still be read.
+  package mutating func readingFailed() -> [Effect] {
+    guard phase == .open, hasFailedToWrite, buffered > 0, incoming.isEmpty else { return finish(.failure) }
+    hasFailedToRead = true
+    return []
+  }
+
   package mutating func failed() -> [Effect] { finish(.failure) }
 
   // MARK: Inside
@@ -267,6 +298,8 @@ package struct ByteStreamFlow: Sendable {
     phase = .connecting
     return [.connect]
   }
+
+  private var reasonOfShutWriting: Reason { hasFailedToWrite ? .failure : .closed }
 
   /// Ends a stream that has not connected, if both sides are closed. No operation of it will ever connect.
   private mutating func settleClosing() -> [Effect] {
@@ -287,6 +320,7 @@ package struct ByteStreamFlow: Sendable {
       let count = min(buffered, most)
       buffered -= count
       return [.answer(number, count: count, isAtEnd: isAtEnd && buffered == 0)]
+    case .read where hasFailedToRead: return finish(.failure)
     case .shut:
       incoming.removeFirst()
       isReadShut = true
@@ -304,8 +338,9 @@ package struct ByteStreamFlow: Sendable {
       phase = .securing
       return [.secure]
     }
-    let hasRead = isReadShut || (isAtEnd && buffered == 0)
-    return isWriteShut && hasRead && incoming.isEmpty && outgoing.isEmpty ? finish(.closed) : nil
+    let hasRead = isReadShut || ((isAtEnd || hasFailedToRead) && buffered == 0)
+    guard isWriteShut, hasRead, incoming.isEmpty, outgoing.isEmpty else { return nil }
+    return finish(reasonOfShutWriting)
   }
 
   /// Ends the stream and fails all operations, except for `told`, which knows already.

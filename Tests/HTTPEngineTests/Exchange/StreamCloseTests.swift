@@ -15,7 +15,16 @@ import Testing
     }
     #expect(try end.get().isAtEnd)
     #expect(await ProcessFacts.eventually { server.openConnectionCount == 0 })
-    // The system accepts the first bytes, and learns of the closed connection by them.
+    let failure = try await Self.failureOfWrites(stream, of: client)
+    #expect(failure?.kind == .connectionLost, "\(failure?.message ?? "no failure")")
+    stream.close()
+    _ = await probe.end()
+  }
+
+  /// Writes until a write fails, and returns its failure.
+  private static func failureOfWrites(
+    _ stream: any ByteStream, of client: Client
+  ) async throws -> TransportFailure? {
     var failure: TransportFailure?
     for _ in 0..<100 where failure == nil {
       failure = await withCheckedContinuation { continuation in
@@ -24,11 +33,64 @@ import Testing
           if case .success = result { continuation.resume(returning: nil) }
         }
       }
+      // The system may learn of the closed connection by the bytes that it has accepted.
       try await client.roundTrip()
     }
+    return failure
+  }
+
+  private static func read(_ count: Int, of stream: any ByteStream) async -> Result<Int, TransportFailure> {
+    await withCheckedContinuation { continuation in
+      stream.read(least: count, most: count, timeout: WaitLimit.duration) { result in
+        continuation.resume(returning: result.map { $0.data.count })
+      }
+    }
+  }
+
+  /// Opens a stream to a server that sends 40,000 bytes and resets the connection. The first byte is read.
+  private static func resetStream(
+    _ client: Client, isSecure: Bool
+  ) async throws -> (any ByteStream, StreamProbe, StreamTestServer) {
+    let server = try StreamTestServer(isSecure ? .tls(.localhost) : .none) { connection in
+      try connection.write([UInt8](repeating: 7, count: 40_000))
+      connection.reset()
+    }
+    let (stream, probe) = client.stream("localhost", port: server.port, isSecure: isSecure)
+    #expect(try await read(1, of: stream).get() == 1)
+    #expect(await ProcessFacts.eventually { server.openConnectionCount == 0 })
+    return (stream, probe, server)
+  }
+
+  @Test("After a failed write the bytes of the server are read to the end", arguments: [false, true])
+  func bytesAfterFailedWrite(isSecure: Bool) async throws {
+    let client = Client()
+    let (stream, probe, server) = try await Self.resetStream(client, isSecure: isSecure)
+    let failure = try await Self.failureOfWrites(stream, of: client)
     #expect(failure?.kind == .connectionLost, "\(failure?.message ?? "no failure")")
+    #expect(try await Self.read(39_999, of: stream).get() == 39_999)
+    guard case .failure(let end) = await probe.end() else { return _ = Issue.record("there is no failure") }
+    #expect(end.message == failure?.message)
+    withExtendedLifetime(server) {}
+  }
+
+  @Test("If the end of a secure stream cannot be announced, the bytes of the server are read nevertheless")
+  func bytesAfterClosing() async throws {
+    let (stream, probe, server) = try await Self.resetStream(Client(), isSecure: true)
+    stream.closeWriting()
+    #expect(try await Self.read(39_999, of: stream).get() == 39_999)
     stream.close()
     _ = await probe.end()
+    withExtendedLifetime(server) {}
+  }
+
+  @Test("A failed write ends a stream that is not read", arguments: [false, true])
+  func unreadStream(isSecure: Bool) async throws {
+    let server = try StreamTestServer(isSecure ? .tls(.localhost) : .none) { _ in }
+    let client = Client()
+    let (stream, probe) = client.stream("localhost", port: server.port, isSecure: isSecure)
+    let failure = try await Self.failureOfWrites(stream, of: client)
+    guard case .failure(let end) = await probe.end() else { return _ = Issue.record("there is no failure") }
+    #expect(end.kind == .connectionLost && end.message == failure?.message)
   }
 
   /// Closes a stream on which bytes have arrived that were not read. The system would reset such a connection, and the

@@ -183,6 +183,59 @@ import Testing
     #expect(flow.write(4, count: 1) == [.fail(4, .cutOff)])
   }
 
+  @Test("After a failed write the bytes of the peer are read up to the end") func failedWrite() {
+    var flow = open()
+    #expect(flow.read(1, least: 2, most: 2) + flow.write(2, count: 4) + flow.write(3, count: 4) == [])
+    #expect(flow.secure(4) == [])
+    #expect(flow.writingFailed() == [.fail(2, .failure), .fail(3, .failure), .fail(4, .failure)])
+    #expect(flow.writingFailed() == [])
+    #expect(flow.write(5, count: 1) == [.fail(5, .failure)] && flow.secure(6) == [.fail(6, .failure)])
+    #expect(flow.closeWriting() == [] && !flow.shutsWriting)
+    #expect(flow.received(2) == [.answer(1, count: 2, isAtEnd: false)])
+    #expect(flow.read(7, least: 9, most: 9) + flow.received(3) == [] && flow.room == 6)
+    #expect(flow.ended() == [.answer(7, count: 3, isAtEnd: true), .close(.failure)])
+    #expect(flow.read(8, least: 1, most: 1) == [.fail(8, .failure)])
+  }
+
+  @Test("After a failed write the end is found without a read, and the last bytes are not lost")
+  func readAhead() {
+    for isWhole in [true, false] {
+      var flow = open()
+      #expect(flow.write(1, count: 1) == [] && flow.room == 0)
+      #expect(flow.writingFailed() == [.fail(1, .failure)])
+      #expect(flow.room == 65_536)
+      #expect(flow.received(65_530) == [] && flow.room == 6)
+      #expect((isWhole ? flow.ended() : flow.readingFailed()) == [] && flow.room == 0)
+      #expect(flow.read(2, least: 1, most: 65_000) == [.answer(2, count: 65_000, isAtEnd: false)])
+      let rest = flow.read(3, least: 1, most: 65_000)
+      #expect(rest == [.answer(3, count: 530, isAtEnd: isWhole), .close(.failure)])
+    }
+    var flow = open()
+    #expect(flow.write(1, count: 1) + flow.writingFailed() == [.fail(1, .failure)])
+    #expect(flow.ended() == [.close(.failure)])
+  }
+
+  @Test("A failed read ends a stream, also after a failed write") func failedRead() {
+    var flow = open()
+    #expect(flow.read(1, least: 1, most: 1) == [])
+    #expect(flow.readingFailed() == [.fail(1, .failure), .close(.failure)])
+    var other = open()
+    #expect(other.write(1, count: 1) + other.writingFailed() == [.fail(1, .failure)])
+    #expect(other.received(2) + other.readingFailed() == [])
+    #expect(other.read(2, least: 3, most: 3) == [.fail(2, .failure), .close(.failure)])
+  }
+
+  @Test("A failed write ends a stream whose read side is closed, and closing ends the others")
+  func failedWriteOfClosedSides() {
+    var flow = open()
+    #expect(flow.write(1, count: 1) + flow.closeReading() == [.shutReading])
+    #expect(flow.writingFailed() == [.fail(1, .failure), .close(.failure)])
+    var other = open()
+    #expect(other.write(1, count: 1) + other.writingFailed() == [.fail(1, .failure)])
+    #expect(other.read(2, least: 1, most: 1) == [])
+    #expect(other.close() == [.fail(2, .closed), .shutReading, .close(.failure)])
+  }
+
   @Test("A suspended stream performs no operation") func suspend() {
     var flow = open()
     #expect(flow.read(1, least: 1, most: 1) + flow.write(2, count: 1) == [])
@@ -251,7 +304,8 @@ import Testing
         let count = Int(random.next() % UInt64(flow.room)) + 1
         come += count
         take(flow.received(count))
-      case 10 where flow.writing != nil: take(flow.sent(1))
+      case 10 where flow.writing != nil:
+        if random.next() % 16 == 0 { take(flow.writingFailed()) } else { take(flow.sent(1)) }
       case 11 where flow.shutsWriting: take(flow.writingWasShut())
       case 12: take(flow.withdraw(random.next() % number, random.next() % 2 == 0 ? .timedOut : .cancelled))
       case 13: if random.next() % 2 == 0 { flow.suspend() } else { take(flow.resume()) }
@@ -263,6 +317,17 @@ import Testing
         default: take(flow.ended())
         }
       default: break
+      }
+    }
+
+    /// Closes the stream, and performs what it still asks for.
+    mutating func close() {
+      take(flow.close())
+      for _ in 0..<500 where ends == 0 {
+        if flow.phase == .connecting { take(flow.connected()) }
+        if flow.isSecuring { take(flow.secured()) }
+        if flow.writing != nil { take(flow.sent(1)) }
+        if flow.shutsWriting { take(flow.writingWasShut()) }
       }
     }
 
@@ -291,14 +356,3 @@ extension ByteStreamFlow.Effect {
     }
   }
 }
-    /// Closes the stream, and performs what it still asks for.
-    mutating func close() {
-      take(flow.close())
-      for _ in 0..<500 where ends == 0 {
-        if flow.phase == .connecting { take(flow.connected()) }
-        if flow.isSecuring { take(flow.secured()) }
-        if flow.writing != nil { take(flow.sent(1)) }
-        if flow.shutsWriting { take(flow.writingWasShut()) }
-      }
-    }
-

@@ -19,6 +19,9 @@ import Synchronization
 ///
 /// The stream ends once: when both sides are closed, by a failure, by ``cancel()``, with its session, or when the
 /// request is released. Later operations fail with the error of the end. All members may be used from any thread.
+///
+/// If the peer has left, a write fails. What the peer sent before can still be read, and then the stream ends with that
+/// error. It lasts until those bytes are read, or until you close it.
 public final class ByteStreamRequest: Sendable {
   /// The state of a stream.
   public enum State: Sendable {
