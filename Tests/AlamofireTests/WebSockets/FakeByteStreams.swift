@@ -35,6 +35,7 @@ final class FakeByteStream: ByteStream {
     var reads: [(most: Int, completion: ByteStreamCompletion<StreamedBytes>)] = []
     var readCount = 0
     var holdsWrites = false
+    var failsWrites = false
     var heldWrites: [ByteStreamCompletion<Void>] = []
     var isSuspended = false
     var beforeSuspension: (@Sendable () -> Void)?
@@ -92,6 +93,9 @@ final class FakeByteStream: ByteStream {
 
   /// Leaves writes without a completion until ``finishWrites()``.
   func holdWrites() { state.withLock { $0.holdsWrites = true } }
+
+  /// Lets later writes fail, although the stream can still be read.
+  func failWrites() { state.withLock { $0.failsWrites = true } }
 
   /// Completes the writes so far.
   ///
@@ -156,6 +160,7 @@ final class FakeByteStream: ByteStream {
     queue.async { [self] in
       let (failure, isHeld) = state.withLock { state -> (TransportFailure?, Bool) in
         if let end = state.end { return (end ?? TransportFailure(.connectionLost, "closed"), false) }
+        if state.failsWrites { return (TransportFailure(.connectionLost, "The write failed."), false) }
         if state.holdsWrites { state.heldWrites.append(completion) }
         return (nil, state.holdsWrites)
       }

@@ -104,6 +104,39 @@ import Testing
     socket.cancel()
   }
 
+  @Test(
+    "After a failed write messages fail at once, and what the server sent before is delivered",
+    arguments: [false, true])
+  func failedWrite(hasClosure: Bool) async throws {
+    let fake = FakeSocketSession()
+    let (socket, events, stream) = try await fake.connected()
+    stream.failWrites()
+    for _ in 0..<2 { #expect(await send(1, over: socket).wait(for: 1) == [.networkConnectionLost]) }
+    let pings = Recorder<Bool>()
+    socket.sendPing(respondingOn: .global()) { response in
+      if case .error = response { pings.add(true) } else { pings.add(false) }
+    }
+    #expect(await pings.wait(for: 1) == [true])
+    #expect(events.values == [.connected(nil)] && stream.ends.count == 0)
+    stream.send(serverFrame(0x81, [0x61]) + (hasClosure ? closeFrame(1008) : Data()), isLast: true)
+    stream.fail()
+    let end: [SocketEvent] =
+      hasClosure ? [.disconnected(1008, nil), .completed(nil)] : [.completed(.networkConnectionLost)]
+    #expect(await events.wait(for: 2 + end.count) == [.connected(nil), .text("a")] + end)
+  }
+
+  @Test("After a failed write a closure waits for the server's Close frame alone")
+  func closureAfterFailedWrite() async throws {
+    var configuration = WebSocketRequest.Configuration.default
+    configuration.closeTimeout = .milliseconds(1)
+    let fake = FakeSocketSession()
+    let (socket, events, stream) = try await fake.connected(configuration)
+    stream.failWrites()
+    #expect(await send(1, over: socket).wait(for: 1) == [.networkConnectionLost])
+    socket.close(sending: .goingAway)
+    #expect(await events.wait(for: 2) == [.connected(nil), .completed(.timedOut)])
+  }
+
   @Test("A closure of a finished request does not close the connection of its next run")
   func closureBetweenRuns() async throws {
     let fake = FakeSocketSession()

@@ -19,6 +19,7 @@ extension WebSocketChannel {
     _ message: WebSocketMessage, limit: Int = .max, _ completion: SendCompletion?
   ) -> TransportFailure? {
     let (failure, isFull) = state.withLock { state -> (TransportFailure?, Bool) in
+      if let failure = state.writeFailure { return (failure, false) }
       do throws(WebSocketSendError) {
         let overhead = state.sends.count * WebSocketMessage.overhead
         try state.connection.send(message, outputLimit: limit == .max ? .max : limit - overhead)
@@ -61,6 +62,7 @@ extension WebSocketChannel {
   /// Sends a ping. Its completion is called with the pong.
   func ping(_ completion: PingCompletion?) {
     let isSent = state.withLock { state in
+      guard state.writeFailure == nil else { return false }
       state.pingCount += 1
       let number = state.pingCount
       do throws(WebSocketSendError) {
@@ -99,7 +101,7 @@ extension WebSocketChannel {
   func flush() {
     let (writes, isOver) = state.withLock { state in
       guard !state.isWriting, state.streamEnd == nil else { return (false, false) }
-      state.isWriting = state.connection.hasOutput
+      state.isWriting = state.connection.hasOutput && state.writeFailure == nil
       return (state.isWriting, state.endsTransport)
     }
     if isOver { return stream.close() }
@@ -109,7 +111,7 @@ extension WebSocketChannel {
       state.withLock { $0.connection.takeOutput(options.writeSize) } ?? Data()
     }
     stream.write(output, timeout: nil) { [self] result in
-      guard case .success = result else { return }
+      if case .failure(let failure) = result { return writingFailed(failure) }
       let (sends, timer) = state.withLock { state in
         state.isWriting = false
         return (state.removeWrittenSends(), state.timerAfterWrite(options))
@@ -118,6 +120,24 @@ extension WebSocketChannel {
       for send in sends { send.completion(nil) }
       flush()
     }
+  }
+
+  /// Fails the messages that are not written yet. The stream lasts until all that the server has sent is read, and a
+  /// reader may wait for its answer to be sent first.
+  private func writingFailed(_ failure: TransportFailure) {
+    // The end of the stream follows, and its failure counts.
+    guard failure.kind != .cancelled, failure.kind != .shutDown else { return }
+    let (sends, timer, shown) = state.withLock { state in
+      defer { state.sends = [] }
+      let shown = state.failure ?? failure
+      state.writeFailure = shown
+      state.isWriting = false
+      state.connection.discardOutput()
+      return (state.sends, state.timerAfterWrite(options), shown)
+    }
+    if let timer { setTimer(timer.purpose, after: timer.duration) }
+    for send in sends { send.completion(shown) }
+    flush()
   }
 
   // MARK: Control
@@ -232,7 +252,7 @@ extension WebSocketSendError {
 extension WebSocketChannel.ChannelState {
   /// Whether the stream is to be closed once the output is written.
   fileprivate var endsTransport: Bool {
-    !connection.hasOutput && (connection.endsTransport || isAtEnd)
+    (writeFailure != nil || !connection.hasOutput) && (connection.endsTransport || isAtEnd)
   }
 
   /// Returns the timer that begins with the completion of a write: for the answer to a frame that was written now, or
@@ -245,7 +265,9 @@ extension WebSocketChannel.ChannelState {
     }
     // The Close frame is awaited, and its timer is about to be set.
     if purpose == .pong, connection.phase != .open { return nil }
-    guard end <= connection.takenByteCount else { return (purpose, options.writeTimeout) }
+    guard writeFailure != nil || end <= connection.takenByteCount else {
+      return (purpose, options.writeTimeout)
+    }
     awaitedEnd = nil
     let interval = purpose == .closing ? options.closeTimeout : options.pingInterval
     return interval.map { (purpose, $0) }

@@ -56,6 +56,8 @@ final class WebSocketChannel: Sendable {
     var position = 0
     var isReading = false
     var isWriting = false
+    /// The failure of a write, after which the messages that the server sent before it left are still read.
+    var writeFailure: TransportFailure?
     /// Whether a thread delivers events.
     var isDelivering = false
     /// The completions of messages that are not written yet.

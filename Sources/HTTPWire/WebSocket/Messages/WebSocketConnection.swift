@@ -253,6 +253,9 @@ extension WebSocketConnection {
     return taken
   }
 
+  /// Drops the bytes to write, because the peer does not take them any more.
+  package mutating func discardOutput() { output.discard() }
+
   private mutating func sendControl(
     _ opcode: WebSocketOpcode, _ payload: Data
   ) throws(WebSocketSendError) {
