@@ -104,6 +104,24 @@ import Testing
     socket.cancel()
   }
 
+  @Test("A request that is released before it starts fails its messages, and nothing retains it")
+  func released() async throws {
+    let fake = FakeSocketSession()
+    weak var released: WebSocketRequest?
+    let results: Recorder<URLError.Code?>
+    do {
+      let socket = fake.session.webSocketRequest(to: "ws://a.test/", shouldAutomaticallyResume: false)
+      released = socket
+      results = send(1, over: socket)
+      let waiting = Task { try await socket.webSocketTask().send(Self.message) }
+      waiting.cancel()
+      await #expect(throws: AFError.self) { try await waiting.value }
+    }
+    #expect(await results.wait(for: 1).count == 1)
+    #expect(await eventually { released == nil })
+    #expect(fake.streams.streams.count == 0)
+  }
+
   @Test(
     "After a failed write messages fail at once, and what the server sent before is delivered",
     arguments: [false, true])

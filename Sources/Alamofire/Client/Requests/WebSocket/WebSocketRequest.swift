@@ -153,9 +153,9 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
   func send(
     _ message: WebSocketMessage, isLimited: Bool, _ completion: @escaping @Sendable (AFError?) -> Void
   ) {
-    let core = core
-    let refusal = flow.send(message, isLimited: isLimited) { error in
-      completion(error.map { error in core.error ?? error })
+    // A message that waits for a connection must not retain the request, which may be released unsent.
+    let refusal = flow.send(message, isLimited: isLimited) { [weak core] error in
+      completion(error.map { error in core?.error ?? error })
     }
     if let refusal { completion(refusal) }
   }
