@@ -16,6 +16,8 @@ final class StreamLink: @unchecked Sendable {
   let loop: EventLoop
   private let transport: HTTPTransport
   let request: WireRequest
+  /// Whether the stream begins with TLS.
+  private let isSecure: Bool
   @exclusivity(unchecked) private var watcher: (any ByteStreamWatcher)?
   /// The streams of the loop, from the first operation until the end.
   @exclusivity(unchecked) private var streams: LoopStreams?
@@ -25,12 +27,16 @@ final class StreamLink: @unchecked Sendable {
   @exclusivity(unchecked) private var proxy: ProxyServer?
   @exclusivity(unchecked) private var attempt: ConnectionAttempt?
   @exclusivity(unchecked) private var connecting: Task<Void, Never>?
+  /// The end of the time for connecting; `nil` without a limit.
+  @exclusivity(unchecked) private var connectLimit: UInt64?
+  /// The rest of the time for connecting, which is left for the handshake; `nil` without a limit.
+  @exclusivity(unchecked) private var timeToConnect: UInt64?
   @exclusivity(unchecked) private var arrived = ArrivedBytes()
   @exclusivity(unchecked) private var operations: [ByteStreamFlow.Number: StreamOperation] = [:]
   /// No operation times out before this time.
   @exclusivity(unchecked) private var earliestExpiry: UInt64 = .max
-  /// The time at which the handshake times out.
-  @exclusivity(unchecked) private var handshakeExpiry: UInt64 = .max
+  /// The time of the handshake that is under way.
+  @exclusivity(unchecked) private var handshakeClock: HandshakeClock?
   /// The time at which the whole stream times out, whether or not it is suspended.
   @exclusivity(unchecked) private var deadline: UInt64 = .max
   /// Whether the handshake waits for a decision about the server's certificates or the client's identity.
@@ -48,6 +54,7 @@ final class StreamLink: @unchecked Sendable {
 
   init(_ request: WireRequest, isSecure: Bool, transport: HTTPTransport, watcher: any ByteStreamWatcher) {
     self.request = request
+    self.isSecure = isSecure
     self.transport = transport
     self.watcher = watcher
     loop = transport.loop
@@ -69,7 +76,7 @@ final class StreamLink: @unchecked Sendable {
   private func restartClocks() {
     earliestExpiry = .max
     for number in operations.keys { startClock(of: number) }
-    if flow.phase == .securing { handshakeExpiry = later(handshakeLimit) }
+    handshakeClock?.restart(Clock.now())
   }
 
   func suspend() {
@@ -136,6 +143,10 @@ final class StreamLink: @unchecked Sendable {
     act(on: flow.failed())
   }
 
+  private func note(_ failure: TransportFailure) {
+    if self.failure == nil { self.failure = failure }
+  }
+
   // MARK: Connecting
 
   private func connect(_ core: LoopCore) {
@@ -143,10 +154,6 @@ final class StreamLink: @unchecked Sendable {
     case .direct, .environment: break
     case .server(let server): proxy = server
     case .unreadable(let name):
-  private func note(_ failure: TransportFailure) {
-    if self.failure == nil { self.failure = failure }
-  }
-
       return fail(
         TransportFailure(
           .cannotFindProxy,
@@ -173,8 +180,6 @@ final class StreamLink: @unchecked Sendable {
       guard let chain = failure.chain, nameQuestions < Self.mostNameQuestions else { return fail(failure) }
       nameQuestions += 1
       ask({ watcher in await watcher.evaluate(chain).map { .failure($0) } ?? .success(()) }) { link, _ in
-        // No handshake with the server has begun.
-        link.handshakeExpiry = .max
         if link.flow.phase == .connecting { link.locate() }
       }
     }
@@ -185,6 +190,7 @@ final class StreamLink: @unchecked Sendable {
       let route = try Route(to: request.origin, request.profile.options, proxy: proxy)
       let attempt = ConnectionAttempt(request, route, core, for: self)
       self.attempt = attempt
+      connectLimit = request.connectTimeout.map { Clock.now(plus: $0) }
       attempt.begin()
     } catch {
       fail(error)
@@ -193,6 +199,8 @@ final class StreamLink: @unchecked Sendable {
 
   private func opened(_ connection: any Pipe) {
     self.connection = connection
+    let now = Clock.now()
+    timeToConnect = connectLimit.map { $0 - min($0, now) }
     act(on: flow.connected())
     watcher?.streamOpened()
     // The bytes move in the turn of the streams.
@@ -203,7 +211,10 @@ final class StreamLink: @unchecked Sendable {
     guard let connection, let streams else { return }
     // Bytes after the answer of a proxy came before this handshake, so an attacker could have sent them.
     if let pipe = connection as? UnreadPipe, pipe.hasUnread { return fail(explained(.cleartextLeft)) }
-    handshakeExpiry = later(handshakeLimit)
+    // A stream that is secured later was connected before.
+    var clock = HandshakeClock(request, timeToConnect: isSecure ? timeToConnect : nil)
+    clock.start(Clock.now())
+    handshakeClock = clock
     let peer = TLSPeer(request.origin, request.profile)
     switch TLSConnection.over(connection, with: peer, streams.contexts) {
     case .success(let tls): self.tls = tls
@@ -219,7 +230,7 @@ final class StreamLink: @unchecked Sendable {
     guard let watcher, !awaitsDecision else { return }
     awaitsDecision = true
     // The watcher has its own timeout.
-    handshakeExpiry = .max
+    handshakeClock?.pause(Clock.now())
     Task.detached { [self] in
       let answer = await question(watcher)
       loop.post(
@@ -227,7 +238,7 @@ final class StreamLink: @unchecked Sendable {
           self.awaitsDecision = false
           switch answer {
           case .success(let answer):
-            self.handshakeExpiry = self.later(self.handshakeLimit)
+            self.handshakeClock?.resume(Clock.now())
             proceed(self, answer)
           case .failure(let failure): return self.fail(failure)
           }
@@ -277,7 +288,7 @@ final class StreamLink: @unchecked Sendable {
     let step = tls.handshake()
     switch step {
     case .moved:
-      handshakeExpiry = .max
+      handshakeClock = nil
       act(on: flow.secured())
       return step
     case .ended: return .failed(TransportFailure.lost(request.origin.host, ECONNRESET))
@@ -294,6 +305,10 @@ final class StreamLink: @unchecked Sendable {
       arrived.append(UnsafeRawBufferPointer(rebasing: room.prefix(count)))
       act(on: flow.received(count))
     case .ended: act(on: flow.ended())
+    case .failed(let failure):
+      note(failure)
+      act(on: flow.readingFailed())
+      return .ended
     default: break
     }
     return step
@@ -305,10 +320,6 @@ final class StreamLink: @unchecked Sendable {
     guard let streams else { return .waitsToRead }
     let step = tls?.read(into: streams.scratch) ?? connection?.read(into: streams.scratch) ?? .waitsToRead
     if case .ended = step { act(on: flow.ended()) }
-    case .failed(let failure):
-      note(failure)
-      act(on: flow.readingFailed())
-      return .ended
     return step
   }
 
@@ -331,6 +342,13 @@ final class StreamLink: @unchecked Sendable {
     return step
   }
 
+  /// Gives up writing. What the peer has sent before it left is still read.
+  private func writingFailed(_ failure: TransportFailure) -> PipeStep {
+    note(failure)
+    act(on: flow.writingFailed())
+    return .ended
+  }
+
   private func shutWriting() -> PipeStep {
     var step = tls?.shut() ?? .moved(0)
     if case .moved = step { step = connection?.shutWriting() ?? step }
@@ -339,21 +357,6 @@ final class StreamLink: @unchecked Sendable {
   }
 
   // MARK: Time
-
-  private var handshakeLimit: Duration? {
-    [request.idleTimeout, request.profile.options.timeLimits.tlsHandshake].compactMap { $0 }.min()
-  /// Gives up writing. What the peer has sent before it left is still read.
-  private func writingFailed(_ failure: TransportFailure) -> PipeStep {
-    note(failure)
-    act(on: flow.writingFailed())
-    return .ended
-  }
-
-  }
-
-  private func later(_ timeout: Duration?) -> UInt64 {
-    timeout.map { Clock.now(plus: $0) } ?? .max
-  }
 
   private func startClock(of number: ByteStreamFlow.Number) {
     guard let timeout = operations[number]?.timeout else { return }
@@ -368,7 +371,7 @@ final class StreamLink: @unchecked Sendable {
   var expiry: UInt64 {
     let end = min(deadline, attempt?.expiry ?? .max)
     guard !flow.isSuspended else { return end }
-    return min(handshakeExpiry, end, earliestExpiry)
+    return min(handshakeClock?.expiry ?? .max, end, earliestExpiry)
   }
 
   func expire(_ now: UInt64) {
@@ -380,11 +383,8 @@ final class StreamLink: @unchecked Sendable {
           phase: .total
         ))
     }
-    if handshakeExpiry <= now, !flow.isSuspended {
-      return fail(
-        TransportFailure(
-          .timedOut, "\(request.origin.host) took too long to agree on a secure connection.",
-          phase: .tlsHandshake))
+    if let handshakeClock, handshakeClock.expiry <= now, !flow.isSuspended {
+      return fail(handshakeClock.failure(of: request.origin.host))
     }
     attempt?.expire(now)
     if !flow.isSuspended {
@@ -443,7 +443,7 @@ final class StreamLink: @unchecked Sendable {
     connection = nil
     arrived = ArrivedBytes()
     isBusy = false
-    handshakeExpiry = .max
+    handshakeClock = nil
     deadline = .max
     let watcher = watcher
     self.watcher = nil

@@ -42,8 +42,8 @@ extension TransportOptions {
     /// The limit of connecting, from the first socket to the TLS handshake or the request, over all addresses of the
     /// host. Connecting includes the proxy's answer and the TLS handshake with the proxy. Default: `nil`, no limit.
     public var connect: Duration?
-    /// The limit of the TLS handshake with the server, including the evaluation of its certificates. Default: `nil`, no
-    /// limit.
+    /// The limit of the TLS handshake with the server, including the evaluation of its certificates by the trust store
+    /// or pins. The time in which the caller's code evaluates them does not count. Default: `nil`, no limit.
     public var tlsHandshake: Duration?
     /// The limit of sending a request, from the first byte of its head to the last byte of its body. A byte counts as
     /// sent when the system has accepted it. The first byte of a response ends the phase too. Default: `nil`, no limit.

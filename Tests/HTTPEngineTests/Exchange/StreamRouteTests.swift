@@ -106,6 +106,17 @@ import Testing
     withExtendedLifetime(silent) {}
   }
 
+  @Test("A server that is silent in the handshake ends the stream with the connect timeout")
+  func handshakeTimeout() async throws {
+    let silent = try StreamTestServer { try $0.stall() }
+    let client = Client { $0.connectTimeout = .milliseconds(100) }
+    let (stream, probe) = client.stream("127.0.0.1", port: silent.port, isSecure: true)
+    stream.resume()
+    guard case .failure(let failure) = await probe.end() else { return _ = Issue.record("it is secure") }
+    #expect(failure.kind == .timedOut)
+    #expect(failure.message.contains("raise the connect timeout"))
+  }
+
   @Test("A stream that is cancelled while it connects opens nothing") func cancelled() async throws {
     let silent = try SilentListener(Self.loopback(1))
     let client = Client()

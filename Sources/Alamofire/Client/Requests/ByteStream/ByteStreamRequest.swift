@@ -280,8 +280,9 @@ extension Session {
   ///
   /// The connection is established as for an `https` request: with the same proxies (by `CONNECT`), overrides and
   /// guards. The client identity comes from the options, or from the session's delegate when the server requests one.
-  /// The connection and the handshake must succeed within `timeoutIntervalForRequest`. The stream ends after
-  /// `timeoutIntervalForResource`, a week by default, counted from the first operation, suspended or not.
+  /// The connection and the TLS handshake must each succeed within `timeoutIntervalForRequest`, and both together
+  /// within `connectTimeout`, if that option is set. The stream ends after `timeoutIntervalForResource`, a week by
+  /// default, counted from the first operation, suspended or not.
   ///
   /// ```swift
   /// let stream = session.byteStream(host: "irc.example.com", port: 6697, secure: true)
