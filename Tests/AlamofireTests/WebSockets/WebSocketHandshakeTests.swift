@@ -45,6 +45,36 @@ import Testing
     #expect(socket.response?.statusCode == 101)
   }
 
+  @Test("timeLimits.firstByte limits the wait for the first byte of the response") func firstByte()
+    async throws
+  {
+    var options = TransportOptions()
+    options.timeLimits.firstByte = .seconds(5)
+    options.timeLimits.idle = .seconds(86_400)
+    let fake = FakeSocketSession(options: options)
+    let socket = fake.session.webSocketRequest(to: "ws://a.test/")
+    let events = socket.recorded()
+    let stream = try await fake.streams.streams.value(0)
+    let head = Data(try await stream.acceptance().utf8)
+    await stream.timeouts.wait(for: 1)
+    await stream.settle()
+    stream.send(head.prefix(1))
+    await stream.timeouts.wait(for: 2)
+    stream.send(head.dropFirst(1))
+    #expect(await events.wait(for: 1) == [.connected(nil)])
+    let timeouts = stream.timeouts.values.prefix(2).compactMap { $0 }
+    #expect(timeouts.map { $0 <= .seconds(5) } == [true, false])
+    socket.cancel()
+
+    let late = fake.session.webSocketRequest(to: "ws://a.test/")
+    let end = late.recorded()
+    let silent = try await fake.streams.streams.value(1)
+    await silent.timeouts.wait(for: 1)
+    silent.fail(.timedOut)
+    #expect(await end.wait(for: 1) == [.completed(.timedOut)])
+    #expect((late.error?.underlyingError as? URLError)?.timedOutPhase == .firstByte)
+  }
+
   @Test("A response that is not HTTP ends the request")
   func garbage() async throws {
     let server = try HTTPTestServer()

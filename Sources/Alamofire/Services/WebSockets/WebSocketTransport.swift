@@ -211,7 +211,7 @@ struct WebSocketExchange {
     var headCount = 0
     link.startClock()
     while true {
-      let bytes = try await receive()
+      let bytes = try await receive(isFirst: headCount == 0)
       var position = 0
       while true {
         let step = bytes.data.withUnsafeBytes { reader.read($0, from: &position) }
@@ -239,19 +239,29 @@ struct WebSocketExchange {
 
   /// Receives more of the response, as long as the time for all of it lasts. A limit of each read would let a server
   /// send a byte now and then for ever.
-  nonisolated(nonsending) private func receive() async throws(TransportFailure) -> StreamedBytes {
-    guard let limit = request.idleTimeout else { return try await stream.receive(timeout: nil) }
+  nonisolated(nonsending) private func receive(isFirst: Bool) async throws(TransportFailure) -> StreamedBytes
+  {
+    let firstByte = isFirst ? request.profile.options.timeLimits.firstByte : nil
+    guard let limit = [request.idleTimeout, firstByte].compactMap({ $0 }).min() else {
+      return try await stream.receive(timeout: nil)
+    }
+    let failure = slowAnswer(limit, limit == firstByte ? .firstByte : nil)
     let left = limit - link.answerTime
-    guard left > .zero else { throw slowAnswer(limit) }
+    guard left > .zero else { throw failure }
     do throws(TransportFailure) {
       return try await stream.receive(timeout: left)
     } catch {
-      throw error.kind == .timedOut && error.phase == nil ? slowAnswer(limit) : error
+      throw error.kind == .timedOut && error.phase == nil ? failure : error
     }
   }
 
-  private func slowAnswer(_ limit: Duration) -> TransportFailure {
-    TransportFailure(
+  private func slowAnswer(_ limit: Duration, _ phase: TransportOptions.TimeLimits.Phase?) -> TransportFailure
+  {
+    if let phase {
+      let message = phase.message(host: request.origin.host, limit: limit)
+      return TransportFailure(.timedOut, message, phase: phase)
+    }
+    return TransportFailure(
       .timedOut,
       "\(request.origin.host) did not complete its response to the WebSocket handshake within "
         + "\(limit.shownSeconds) (timeoutIntervalForRequest).")
