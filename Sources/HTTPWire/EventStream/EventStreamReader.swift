@@ -43,6 +43,9 @@ package struct EventStreamReader: Sendable {
   /// The ID for `Last-Event-ID`, as of the last blank line: the last one that a field can carry.
   package var lastEventID: String { event.lastEventID }
 
+  /// Whether the server has set or reset the last event ID.
+  package var hasReceivedID: Bool { event.hasReceivedID }
+
   /// The time of the last field `retry`, in milliseconds.
   package var retry: Int64? { event.retry }
 
@@ -123,7 +126,7 @@ package struct EventStreamReader: Sendable {
   private mutating func fail(_ error: EventStreamError) -> EventStreamError {
     state = .failed(error)
     line = []
-    event = EventBuffer(lastEventID: event.lastEventID)
+    event.discard()
     return error
   }
 
@@ -141,6 +144,7 @@ struct EventBuffer: Sendable {
   private static let longestRepeatedID = 8000
 
   private(set) var lastEventID: String
+  private(set) var hasReceivedID = false
   private(set) var retry: Int64?
   private var id: String
   /// Whether ``id`` was set since the last blank line.
@@ -168,7 +172,10 @@ struct EventBuffer: Sendable {
     if hasNewID {
       hasNewID = false
       // An ID cannot contain a line break, but other control characters.
-      if id.utf8.count <= Self.longestRepeatedID, HeaderFieldRules.isFieldValue(id) { lastEventID = id }
+      if id.utf8.count <= Self.longestRepeatedID, HeaderFieldRules.isFieldValue(id) {
+        lastEventID = id
+        hasReceivedID = true
+      }
     }
     if !data.isEmpty {
       complete = ServerSentEvent(
@@ -176,6 +183,15 @@ struct EventBuffer: Sendable {
     }
     data.removeAll(keepingCapacity: data.capacity <= 4096)
     type = ""
+  }
+
+  /// Drops the event that has begun. What the server has said about later connections stays.
+  mutating func discard() {
+    id = lastEventID
+    hasNewID = false
+    type = ""
+    data = []
+    complete = nil
   }
 
   /// Reads a line that is neither a comment nor blank.

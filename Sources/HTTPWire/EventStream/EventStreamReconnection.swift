@@ -33,6 +33,8 @@ package struct EventStreamReconnection: Sendable, Equatable {
   private var hasTemporaryRedirect = false
   /// The ID of the last event, which `Last-Event-ID` repeats.
   package private(set) var lastEventID: String
+  /// Whether the server has set or reset the last event ID, so that the caller's does not count any more.
+  private var hasReceivedID = false
 
   package init(lastEventID: String = "", policy: Policy = Policy()) {
     self.policy = policy
@@ -50,6 +52,9 @@ package struct EventStreamReconnection: Sendable, Equatable {
     }
     return fields
   }
+
+  /// Whether a `Last-Event-ID` of the caller must not be sent, because the server has reset the ID.
+  package var hasResetID: Bool { hasReceivedID && lastEventID.isEmpty }
 
   /// Begins a connection. Returns the URL to which permanent redirects of earlier connections led, or `requested`.
   ///
@@ -100,6 +105,7 @@ package struct EventStreamReconnection: Sendable, Equatable {
       if let retry = reader.retry { serverDelay = .milliseconds(retry) }
     }
     let random = min(1, max(0, random))
+      hasReceivedID = hasReceivedID || reader.hasReceivedID
     let shortest = min(max(.zero, serverDelay ?? policy.initialDelay), policy.maximumDelay)
     if isClean, failureCount == 0, shortest > .zero {
       failureCount = 1

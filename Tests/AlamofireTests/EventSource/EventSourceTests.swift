@@ -358,6 +358,16 @@ struct EventSourceTests {
     let results = Recorder<Result<EventSourceRequest.DecodedEvent<Point>, AFError>>()
     let ends = Recorder<AFError?>()
     let request = Session.real().eventSourceRequest(server.url("/events"))
+  @Test("The ID of the caller is sent until the server has set or reset the ID", arguments: ["id\n\n", ""])
+  func resetID(reset: String) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(Self.events("retry: 1\ndata: 1\n\n\(reset)"), .status(204))
+    let request = Session.real().eventSourceRequest(server.url("/events"), headers: ["Last-Event-ID": "7"])
+    for try await _ in request.events() {}
+    let last = reset.isEmpty ? "7" : nil
+    #expect(server.recordedRequests.map { $0.header("Last-Event-ID") } == ["7", last])
+  }
+
     request.responseDecodableEvents(of: Point.self, on: queue) { stream in
       switch stream.event {
       case .stream(let result): results.add(result)

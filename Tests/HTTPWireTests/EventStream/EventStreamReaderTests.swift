@@ -123,6 +123,15 @@ import Testing
     #expect(reader.lastEventID == "")
   }
 
+  @Test("What the server has said about later connections outlasts a failure") func failedStream() throws {
+    var reader = EventStreamReader(lastEventID: "0")
+    let long = String(repeating: "x", count: 2 << 20)
+    #expect(throws: EventStreamError.self) {
+      try Self.read(Array("retry: 5\nid\n\nid: 1\ndata: \(long)\n\n".utf8), reader: &reader)
+    }
+    #expect(reader.lastEventID == "" && reader.hasReceivedID && reader.retry == 5)
+  }
+
   @Test("An event has its ID even if a field cannot carry it, and the previous ID is sent back to the server")
   func unrepeatableID() throws {
     for (id, isRepeated) in [

@@ -69,6 +69,21 @@ import Testing
     #expect(EventStreamReconnection(lastEventID: "1\u{1}").fields == fields)
     _ = reconnection.connectionEnded(try Self.reader("id\n\n"), random: 0)
     #expect(reconnection.lastEventID == "")
+    #expect(reconnection.hasResetID && reconnection.fields == fields)
+  }
+
+  @Test(
+    "The caller's ID counts until the server sends one",
+    arguments: [
+      ("data\n\n", false), ("id\n", false), ("id\n\n", true), ("id: 1\n\nid\n\n", true), ("id: 1\n\n", false),
+      ("id: 1\u{1}\n\n", false),
+    ])
+  func resetID(text: String, isReset: Bool) throws {
+    var reconnection = EventStreamReconnection()
+    _ = reconnection.connectionEnded(try Self.reader(text), random: 0)
+    #expect(reconnection.hasResetID == isReset)
+    _ = reconnection.connectionEnded(nil, random: 0)
+    #expect(reconnection.hasResetID == isReset)
   }
 
   @Test(

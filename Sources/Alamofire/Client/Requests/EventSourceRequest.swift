@@ -239,7 +239,9 @@ struct EventSourceInterceptor: RequestInterceptor {
     guard urlRequest.isChangeable else { return completion(.success(urlRequest)) }
     var adapted = urlRequest
     adapted.cachePolicy = .reloadIgnoringLocalCacheData
-    for field in source.fields(for: urlRequest) { adapted.headers.update(field) }
+    let fields = source.fields(for: urlRequest)
+    if source.hasResetID { adapted.headers.remove(name: "Last-Event-ID") }
+    for field in fields { adapted.headers.update(field) }
     completion(.success(adapted))
   }
 

@@ -115,6 +115,9 @@ final class EventSource: EventReading {
   }
 
   /// Begins to read a response after redirects and challenges.
+  /// Whether the request must not have the caller's `Last-Event-ID`, because the server has reset the ID.
+  var hasResetID: Bool { state.withLock { $0.reconnection.hasResetID } }
+
   func begin(_ head: ResponseHead) {
     state.withLock { state in
       switch state.reconnection.decision(about: head) {
