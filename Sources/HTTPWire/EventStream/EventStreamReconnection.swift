@@ -88,6 +88,9 @@ package struct EventStreamReconnection: Sendable, Equatable {
   /// Takes note of an event, which ends the series of failures.
   package mutating func eventReceived() { failureCount = 0 }
 
+  /// Begins another run of the request, for which earlier failures do not count.
+  package mutating func beginAgain() { failureCount = 0 }
+
   /// Adopts the last event ID and the field `retry` of a connection, and returns the delay to the next one.
   ///
   /// - Parameters:
@@ -102,10 +105,10 @@ package struct EventStreamReconnection: Sendable, Equatable {
   ) -> Duration {
     if let reader {
       lastEventID = reader.lastEventID
+      hasReceivedID = hasReceivedID || reader.hasReceivedID
       if let retry = reader.retry { serverDelay = .milliseconds(retry) }
     }
     let random = min(1, max(0, random))
-      hasReceivedID = hasReceivedID || reader.hasReceivedID
     let shortest = min(max(.zero, serverDelay ?? policy.initialDelay), policy.maximumDelay)
     if isClean, failureCount == 0, shortest > .zero {
       failureCount = 1

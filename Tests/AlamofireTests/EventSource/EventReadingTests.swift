@@ -68,6 +68,30 @@ import Testing
     #expect(result.data == [":a"] && result.failure?.kind == .dataLengthExceedsMaximum)
   }
 
+  @Test("Connections count that a retrier has asked for, until an event arrives or another run begins")
+  func askedConnections() throws {
+    let source = source(most: 2)
+    for _ in 0..<3 { _ = try lastEventID(source) }
+    #expect(source.delay(isClean: false, random: 0) == nil, "the third connection is the last one")
+    source.beginAgain()
+    _ = try lastEventID(source)
+    #expect(source.delay(isClean: false, random: 0) != nil)
+    _ = try lastEventID(source)
+    source.begin(head())
+    #expect(read("data: a\n\n", by: source).data == [":a"])
+    for _ in 0..<2 { _ = try lastEventID(source) }
+    #expect(source.delay(isClean: false, random: 0) != nil, "two connections without an event")
+    _ = try lastEventID(source)
+    #expect(source.delay(isClean: false, random: 0) == nil)
+  }
+
+  @Test("Another run begins with the shortest delay") func delayOfNextRun() {
+    let source = source()
+    for expected in [6, 9] { #expect(source.delay(isClean: false, random: 1) == .seconds(expected)) }
+    source.beginAgain()
+    #expect(source.delay(isClean: false, random: 1) == .seconds(6))
+  }
+
   @Test("Failures in a row are counted, and delays grow with them, until an event arrives") func failures() {
     let source = source(most: 3)
     func delays(_ count: Int, isClean: Bool) -> [Duration?] {

@@ -145,6 +145,17 @@ struct EventSourceTests {
     #expect(request.retryCount == 2)
   }
 
+  @Test("Connections that a retrier has asked for count as failures") func askedFailures() async throws {
+    let port = try HTTPTestServer.refusedPort()
+    var configuration = EventSourceRequest.Configuration()
+    configuration.initialDelay = 0.001
+    configuration.maximumFailureCount = 2
+    let request = Session.real().eventSourceRequest(
+      "http://127.0.0.1:\(port)/", configuration: configuration, interceptor: SpyInterceptor(retries: 2))
+    await #expect(throws: AFError.self) { for try await _ in request.events() {} }
+    #expect(request.retryCount == 2)
+  }
+
   @Test("An event forgives the connections that failed before it") func forgivenFailures() async throws {
     let server = try HTTPTestServer(routes: Self.numbered(6, perConnection: 1))
     var configuration = EventSourceRequest.Configuration()
@@ -347,6 +358,16 @@ struct EventSourceTests {
     #expect(server.recordedRequests.map { $0.header("Last-Event-ID") } == [nil, "2", "4"])
   }
 
+  @Test("The ID of the caller is sent until the server has set or reset the ID", arguments: ["id\n\n", ""])
+  func resetID(reset: String) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(Self.events("retry: 1\ndata: 1\n\n\(reset)"), .status(204))
+    let request = Session.real().eventSourceRequest(server.url("/events"), headers: ["Last-Event-ID": "7"])
+    for try await _ in request.events() {}
+    let last = reset.isEmpty ? "7" : nil
+    #expect(server.recordedRequests.map { $0.header("Last-Event-ID") } == ["7", last])
+  }
+
   @Test("Decoded events come with type and ID, and bad data is a failure of one event") func decoded()
     async throws
   {
@@ -358,16 +379,6 @@ struct EventSourceTests {
     let results = Recorder<Result<EventSourceRequest.DecodedEvent<Point>, AFError>>()
     let ends = Recorder<AFError?>()
     let request = Session.real().eventSourceRequest(server.url("/events"))
-  @Test("The ID of the caller is sent until the server has set or reset the ID", arguments: ["id\n\n", ""])
-  func resetID(reset: String) async throws {
-    let server = try HTTPTestServer(routes: .none)
-    server.enqueue(Self.events("retry: 1\ndata: 1\n\n\(reset)"), .status(204))
-    let request = Session.real().eventSourceRequest(server.url("/events"), headers: ["Last-Event-ID": "7"])
-    for try await _ in request.events() {}
-    let last = reset.isEmpty ? "7" : nil
-    #expect(server.recordedRequests.map { $0.header("Last-Event-ID") } == ["7", last])
-  }
-
     request.responseDecodableEvents(of: Point.self, on: queue) { stream in
       switch stream.event {
       case .stream(let result): results.add(result)

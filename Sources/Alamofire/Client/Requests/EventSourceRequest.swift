@@ -42,7 +42,8 @@ public final class EventSourceRequest: DataStreamRequest, @unchecked Sendable {
     /// The longest delay in seconds. A longer delay set by the server is shortened. Default: 300.
     public var maximumDelay: TimeInterval = 300
     /// The number of connections in a row without an event that the request survives; clean ends count. The end of
-    /// the next one ends the request. Default: `nil`, no limit.
+    /// the next one ends the request, unless a retrier of the caller asks for another connection. Such connections
+    /// count as well. A finished request that is sent again begins to count anew. Default: `nil`, no limit.
     public var maximumFailureCount: Int?
     /// The largest event in bytes. A larger one ends the request. Default: 4 MiB.
     public var maximumEventSize = 4_194_304

@@ -35,8 +35,16 @@ final class EventSource: EventReading {
     var failureCount = 0
     /// Whether the current connection has had an event.
     var hasEvent = false
+    /// Whether a connection has begun whose end was not counted yet.
+    var isUnderway = false
     /// Whether another connection follows. Known with the first request.
     var reconnects = false
+
+    /// Counts the end of a connection.
+    mutating func countConnection() {
+      if !hasEvent { failureCount += 1 }
+      isUnderway = false
+    }
 
     /// Takes over the last event ID and the delay of the server. Returns the delay before the next connection.
     mutating func endConnection(isClean: Bool, random: Double) -> Duration {
@@ -93,16 +101,22 @@ final class EventSource: EventReading {
 
   // MARK: A connection
 
-  /// Returns the fields of the next request.
+  /// Begins a connection, and returns the fields of its request.
   func fields(for request: URLRequest) -> [HTTPHeader] {
     state.withLock { state in
+      if state.isUnderway { state.countConnection() }
+      state.isUnderway = true
       state.reconnects = configuration.reconnects ?? Invalidation.isSafe(request.httpMethod ?? "GET")
       // One of the caller's retriers asked for this connection without a delay of ours.
       if case .events = state.reading { _ = state.endConnection(isClean: true, random: 0) }
       state.reading = .nothing
+      state.hasEvent = false
       return state.reconnection.fields
     }
   }
+
+  /// Whether the request must not have the caller's `Last-Event-ID`, because the server has reset the ID.
+  var hasResetID: Bool { state.withLock { $0.reconnection.hasResetID } }
 
   /// Returns the URL of a connection: where permanent redirects of earlier ones led, or `requested`.
   func target(of requested: String) -> String {
@@ -115,9 +129,6 @@ final class EventSource: EventReading {
   }
 
   /// Begins to read a response after redirects and challenges.
-  /// Whether the request must not have the caller's `Last-Event-ID`, because the server has reset the ID.
-  var hasResetID: Bool { state.withLock { $0.reconnection.hasResetID } }
-
   func begin(_ head: ResponseHead) {
     state.withLock { state in
       switch state.reconnection.decision(about: head) {
@@ -190,9 +201,18 @@ extension EventSource {
   /// - Parameter isClean: Whether the server has ended the stream.
   func delay(isClean: Bool, random: Double) -> Duration? {
     state.withLock { state -> Duration? in
-      if !state.hasEvent { state.failureCount += 1 }
+      state.countConnection()
       if let limit = configuration.maximumFailureCount, state.failureCount > limit { return nil }
       return state.endConnection(isClean: isClean, random: random)
+    }
+  }
+
+  /// Begins another run of the request, for which earlier failures do not count.
+  func beginAgain() {
+    state.withLock { state in
+      state.failureCount = 0
+      state.isUnderway = false
+      state.reconnection.beginAgain()
     }
   }
 }

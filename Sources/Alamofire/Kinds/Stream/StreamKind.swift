@@ -50,7 +50,9 @@ final class StreamKind: RequestKind {
   }
 
   func beginAgain(because cause: RequestCore.RetryCause) {
-    if cause == .demand { flow.beginAgain() }
+    guard cause == .demand else { return }
+    eventSource?.beginAgain()
+    flow.beginAgain()
   }
 
   // The end of a connection is not the outcome of an event source that its owner has cancelled.
