@@ -38,7 +38,7 @@ protocol HopDelegate: Sendable {
   /// Throws if the request was cancelled or its session has ended.
   func checkAlive() throws(AFError)
 
-  /// Makes a hop known to the thread that reads its response.
+  /// Makes a hop known to the thread that reads its response, and forgets the body of the previous hop.
   func begin(_ hop: CurrentHop)
 
   /// Returns the way in which a challenge in the response of the next hop is decided.

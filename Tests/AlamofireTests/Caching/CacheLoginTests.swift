@@ -80,6 +80,36 @@ import Testing
     #expect(await Self.get(other, as: nil).description == "200 \(Self.field("ada")) c")
   }
 
+  /// Returns a delegate that answers each challenge.
+  private static func delegate(_ persistence: URLCredential.Persistence) -> ChallengeDelegate {
+    ChallengeDelegate { _ in
+      (.useCredential, URLCredential(user: "u", password: "p", persistence: persistence))
+    }
+  }
+
+  @Test(
+    "The body of a challenge that a delegate answered is not taken for the body of a stored response",
+    arguments: [
+      ("max-age=60", FakeReply.ok, ["200 mine nc", "200 mine nc"]),
+      ("no-cache", .status(304), ["200 mine nnc", "200 mine nnc"]),
+      ("no-cache", .cacheable("", "max-age=60"), ["200  nn", "200  nc"]),
+      ("no-cache", .status(404, "gone"), ["404 gone nn", "200 mine nn"]),
+    ])
+  func bodyOfAnsweredChallenge(control: String, later: FakeReply, expected: [String]) async {
+    let fake = FakeTransport { request, _ in
+      guard request.value("Authorization") != nil else {
+        var challenge = FakeReply.challenge()
+        challenge.chunks = [Data("denied".utf8)]
+        return challenge
+      }
+      return request.value("If-None-Match") == nil ? .cacheable("mine", control, tag: "1") : later
+    }
+    let fixture = CacheFixture(
+      fake, observers: SessionObservers(delegate: Self.delegate(.none), eventMonitors: []))
+    #expect(await fixture.get().description == "200 mine nn")
+    for description in expected { #expect(await fixture.get().description == description) }
+  }
+
   @Test("Responses of sixteen users are stored separately") func manyUsers() async {
     let fixture = CacheFixture(
       FakeTransport { request, _ in .cacheable(request.value("Authorization") ?? "", "max-age=60") })

@@ -46,6 +46,8 @@ struct RequestOwner: HopDelegate {
   func checkAlive() throws(AFError) { try core.checkAlive() }
 
   func begin(_ hop: CurrentHop) {
+    // A stored response that answers the hop does not use the sink.
+    (hop.request.sink as? ObservedBody)?.forget()
     core.state.withLock { state in
       state.run.hop = hop
       state.observed.tasks.begin()

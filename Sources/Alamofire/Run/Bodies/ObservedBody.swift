@@ -88,7 +88,7 @@ final class ObservedBody: BodySink {
     return data.isEmpty ? nil : data
   }
 
-  /// Forgets the bytes of an earlier response, because the body of this one is not needed.
+  /// Forgets the bytes of an earlier hop, such as the body of a challenge that was answered.
   func forget() { state.withLock { $0 = State() } }
 
   /// The stored bytes; `nil` without any.

@@ -137,9 +137,7 @@ extension RequestCore {
     }
     switch meaning {
     case .last: return show(head)
-    case .redirect, .answeredChallenge:
-      (hop?.request.sink as? ObservedBody)?.forget()
-      return .discard
+    case .redirect, .answeredChallenge: return .discard
     // If a delegate may decline a challenge, the body of the challenge is stored until the decision.
     case .undecidedChallenge: return .proceed
     // A problem document may say what is wrong with the upload.
