@@ -12,6 +12,8 @@ struct HopCache: Sendable {
   var removalCount: UInt64 = 0
   /// The stored response that answers the hop.
   var answer: StoredAnswer?
+  /// Whether the hop is answered by a stored response that no server has confirmed.
+  var isUnconfirmed = false
   var revalidation: Revalidation?
   /// Whether observers know the task of the attempt, so that they can be asked about storing.
   var taskIsAnnounced = false
@@ -21,6 +23,7 @@ struct HopCache: Sendable {
 extension HopLoop {
   /// Decides from memory whether the cache has to be asked. Allocates nothing for a request without `Cache-Control`.
   mutating func applyCachePolicy() -> CacheVerdict {
+    caching.isUnconfirmed = false
     caching.policy = policy()
     return caching.policy == nil ? .none : .lookUp
   }
@@ -174,6 +177,7 @@ extension HopLoop {
 
   mutating func replay() -> Outcome<HopLoop> {
     guard let answer = caching.answer.take() else { return .event(.cache(.send)) }
+    caching.isUnconfirmed = !answer.isConfirmed
     return replay(answer, of: outgoing) { hops, result in .event(hops.replayed(result)) }
   }
 

@@ -13,7 +13,8 @@ extension HopLoop {
     let request = request
     let memory = services.credentials
     guard head.status == 401 else {
-      guard head.judgesCredentials else { return .done }
+      // No server has seen a credential that was not sent. A response that is `public` answers any.
+      guard head.judgesCredentials, !caching.isUnconfirmed else { return .done }
       let info = AuthenticationInfo(head.block.values(of: "Authentication-Info"))
       memory.accepted(
         proof, origin: request.origin, target: ProtectionDomain.target(of: request.url),

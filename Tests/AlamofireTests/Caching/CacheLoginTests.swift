@@ -2,6 +2,7 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPWire
+import Scenarios
 import Testing
 
 @Suite("The cache and credentials", .timeLimit(.minutes(5))) struct CacheLoginTests {
@@ -108,6 +109,25 @@ import Testing
       fake, observers: SessionObservers(delegate: Self.delegate(.none), eventMonitors: []))
     #expect(await fixture.get().description == "200 mine nn")
     for description in expected { #expect(await fixture.get().description == description) }
+  }
+
+  @Test("A stored response says nothing about a credential that no server has seen", .steps)
+  func unseenCredential() async {
+    let (gate, reached) = (Latch(), Latch())
+    let fixture = CacheFixture(
+      FakeTransport(
+        .challenge().held(by: gate, reached: reached), .cacheable("public", "public, max-age=60")),
+      observers: SessionObservers(delegate: Self.delegate(.forSession), eventMonitors: []))
+    step("a public response is stored while the challenge is on its way")
+    async let challenged = fixture.get()
+    await reached.wait()
+    #expect(await fixture.get(headers: [.authorization(bearerToken: "a")]).description == "200 public n")
+    step("the answer to the challenge is answered from the cache")
+    gate.open()
+    #expect(await challenged.description == "200 public nc")
+    step("another request")
+    #expect(await fixture.get("y").description == "200 ok n")
+    #expect(fixture.fake.requests.map { $0.value("Authorization") } == [nil, "Bearer a", nil])
   }
 
   @Test("Responses of sixteen users are stored separately") func manyUsers() async {

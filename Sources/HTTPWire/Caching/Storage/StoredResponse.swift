@@ -251,10 +251,13 @@ private struct EntryReader {
 package struct StoredAnswer: Sendable {
   package let head: ResponseHead
   package let body: Data
+  /// Whether the server has just validated the response.
+  package let isConfirmed: Bool
 
   package init(head: ResponseHead, body: Data) {
     self.head = head
     self.body = body
+    isConfirmed = false
   }
 
   /// Makes the answer to a request from a stored response.
@@ -269,6 +272,7 @@ package struct StoredAnswer: Sendable {
   package init?(
     of stored: StoredResponse, method: String, fields: [HTTPHeader], isConfirmed: Bool, now: Int64
   ) {
+    self.isConfirmed = isConfirmed
     var shown = stored.head.block.fields.filter { !FieldName.equal($0.name, "Age") }
     if isConfirmed {
       if let age = stored.head.block.value(of: "Age") { shown.append(HTTPHeader(name: "Age", value: age)) }
