@@ -116,9 +116,12 @@ package struct CookieTarget: Sendable, Hashable {
     }
   }
 
-  /// The path of a cookie that names none: the folder of the URL that set it (RFC 6265bis §5.1.4).
+  /// The path of a cookie that names none: the folder of the URL that set it (RFC 6265bis §5.1.4). Of a folder that is
+  /// longer than an attribute may be, it is the deepest parent that is short enough, because a server chooses the URLs
+  /// of its redirects.
   package var defaultPath: String {
-    guard let last = path.utf8.lastIndex(of: UInt8(ascii: "/")), last > path.startIndex else { return "/" }
+    let start = path.utf8.prefix(SetCookie.attributeLimit + 1)
+    guard let last = start.lastIndex(of: UInt8(ascii: "/")), last > path.startIndex else { return "/" }
     return String(path[..<last])
   }
 

@@ -31,6 +31,25 @@ import Testing
     #expect(try #require(CookieTarget(url: url)).defaultPath == path)
   }
 
+  @Test("A default path is not longer than an attribute may be")
+  func longDefaultPath() {
+    func path(_ path: String) -> String {
+      let rules = CookieRules(
+        target: CookieTarget(host: "a.test", path: path), suffixes: ListedSuffixes(), now: Jar().now)
+      let wish = Array("a=b".utf8)
+      guard let wish = try? SetCookie(wish),
+        case .store(let cookie, nil) = rules.decide(wish, existing: [], creation: 1)
+      else { return "nothing was stored" }
+      return cookie.path
+    }
+    let longest = "/" + String(repeating: "p", count: SetCookie.attributeLimit - 1)
+    #expect(path(longest + "/x") == longest)
+    #expect(path(longest + "/x/y") == longest, "its parent is short enough")
+    #expect(path(longest + "p/x") == "/")
+    #expect(path("/short" + longest + "/x") == "/short")
+    #expect(path("/" + String(repeating: "p", count: 5_000) + "/x") == "/")
+  }
+
   @Test(
     "Paths match at slashes",
     arguments: [
