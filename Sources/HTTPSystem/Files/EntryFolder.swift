@@ -18,14 +18,16 @@ package final class EntryFolder: EntryFiles {
 
   /// Opens the folder, which is created at the first write. Returns `nil` if the folder belongs to another user, or if
   /// other users may write to it, because they could forge responses.
-  package init?(path: String) {
+  ///
+  /// - Parameter mustBeWritable: Whether the folder has to be writable, because a cache needs its removals to last.
+  package init?(path: String, mustBeWritable: Bool = true) {
     self.path = path
     var status = stat()
     guard stat(path, &status) == 0 else {
       guard errno == ENOENT else { return nil }
       return
     }
-    guard Self.isOurs(status), access(path, W_OK | X_OK) == 0 else { return nil }
+    guard Self.isOurs(status), !mustBeWritable || access(path, W_OK | X_OK) == 0 else { return nil }
   }
 
   private static func isOurs(_ status: stat) -> Bool {

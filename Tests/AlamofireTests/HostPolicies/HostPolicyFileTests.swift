@@ -141,6 +141,24 @@ final class HostPolicyFileTests {
     #expect(throws: HostStorageError.folderNotOurs) { try hosts.save() }
   }
 
+  @Test("A file in a folder that cannot be written is read") func readOnlyFolder() throws {
+    let file = folder.appendingPathComponent("hosts.txt")
+    try Data("# strict-transport-security 1\na.test 99999999999\n".utf8).write(to: file)
+    func setPermissions(_ permissions: Int) throws {
+      try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: folder.path)
+    }
+    defer { try? setPermissions(0o700) }
+    try setPermissions(0o500)
+    let hosts = StrictTransportSecurity(file: file)
+    #expect(hosts.storageError == nil && hosts.protects("a.test"))
+    // The superuser can write to any folder, and search it.
+    guard access(folder.path, W_OK) != 0 else { return }
+    #expect(throws: HostStorageError.notWritten) { try hosts.save() }
+    #expect(hosts.storageError == .notWritten)
+    try setPermissions(0o400)
+    #expect(StrictTransportSecurity(file: file).storageError == .unreadable)
+  }
+
   @Test("Only file URLs store policies") func fileURLs() throws {
     let directory = URL(fileURLWithPath: folder.path, isDirectory: true)
     for url in [URL(string: "https://a.test/hosts.txt"), directory].compactMap({ $0 }) {

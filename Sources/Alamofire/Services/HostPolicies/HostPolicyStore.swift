@@ -131,7 +131,7 @@ final class AtomicFile: HostPolicyFile {
 
   init(_ url: URL) throws(HostStorageError) {
     guard url.isFileURL, !url.hasDirectoryPath,
-      let folder = EntryFolder(path: url.deletingLastPathComponent().path)
+      let folder = EntryFolder(path: url.deletingLastPathComponent().path, mustBeWritable: false)
     else { throw .folderNotOurs }
     path = url.path
     name = url.lastPathComponent
@@ -140,7 +140,11 @@ final class AtomicFile: HostPolicyFile {
   }
 
   func read() throws(HostStorageError) -> String? {
-    guard let attributes = try? FileManager.default.attributesOfItem(atPath: path) else { return nil }
+    guard let attributes = try? FileManager.default.attributesOfItem(atPath: path) else {
+      // In a folder that cannot be searched, there may be one.
+      if case .missing = folder.read(name) { return nil }
+      throw .unreadable
+    }
     let size = (attributes[.size] as? NSNumber)?.intValue ?? 0
     guard size <= Self.largest, let data = folder.read(name).data,
       let text = String(bytes: data, encoding: .utf8)
@@ -181,7 +185,8 @@ extension StrictTransportSecurity {
   ///
   /// Only its owner can read the file, which contains the names of visited hosts. It is replaced atomically. If two
   /// processes share a file, the last write stays. A file that is broken or cannot be used counts as empty, and
-  /// ``storageError`` has the reason. The file does not contain preloaded hosts (``preload(_:includingSubdomains:)``).
+  /// ``storageError`` has the reason. A file that can only be read is used, and the next change reports that it was not
+  /// written. The file does not contain preloaded hosts (``preload(_:includingSubdomains:)``).
   ///
   /// - Parameters:
   ///   - file:      The URL of the file. Its folder is created if it does not exist. The folder must belong to the user
