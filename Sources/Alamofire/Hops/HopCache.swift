@@ -131,8 +131,9 @@ extension HopLoop {
     case .serveAndRefresh(let stored, let conditions):
       if hasAnswer(stored, isConfirmed: false) {
         services.cache.refresh(
-          stored, by: request, conditions, through: services.transport, on: services.executor,
-          takeCookies: cookieTaker)
+          stored, by: request, conditions,
+          through: RefreshTransport(transport: services.transport, trust: services.trust),
+          on: services.executor, takeCookies: cookieTaker)
         return .cache(.replay)
       }
     case .validate(let stored, let conditions):

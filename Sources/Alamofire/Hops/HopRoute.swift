@@ -217,6 +217,41 @@ extension HopLoop {
   }
 }
 
+/// Sends the revalidations in the background as ``HopLoop/send(_:observer:then:)`` sends hops: with the host policies
+/// of the session.
+struct RefreshTransport: AsyncTransport {
+  let transport: any Transport
+  let trust: TrustService?
+
+  func response(
+    to request: WireRequest, observer: any TransferObserver
+  ) async throws(TransportFailure) -> WireResponse {
+    guard request.hasHostPolicies, request.scheme == "https",
+      trust?.authenticates(request.origin.host) ?? true
+    else { return try await transport.send(request, observer: observer) }
+    if let service = request.alternativeToTry {
+      let result = await outcome(of: request, at: service, observer)
+      guard result.isUnfit else { return try result.get() }
+      request.profile.options.alternativeServices?.failed(service, of: request.origin)
+    }
+    return try await transport.send(
+      request, observer: HostPolicyObserver(observer, request, trust: trust))
+  }
+
+  private func outcome(
+    of request: WireRequest, at service: AlternativeService, _ observer: any TransferObserver
+  ) async -> Result<WireResponse, TransportFailure> {
+    do throws(TransportFailure) {
+      return .success(
+        try await transport.send(
+          request.using(service),
+          observer: HostPolicyObserver(observer, request, trust: trust, isAtAlternative: true)))
+    } catch {
+      return .failure(error)
+    }
+  }
+}
+
 /// A request that a `URLProtocol` class has accepted.
 private struct TakenRequest: Sendable {
   let taker: URLProtocol.Type

@@ -69,6 +69,30 @@ struct AlternativeStageTests {
     }
   }
 
+  @Test("A background revalidation uses the service as a request does", arguments: [200, 421])
+  func backgroundRevalidation(status: Int) async {
+    var options = TransportOptions()
+    options.alternativeServices = services
+    let fixture = CacheFixture(
+      FakeTransport(
+        .cacheable("one", "max-age=60, stale-while-revalidate=60"),
+        .status(status, "two", headers: [("Cache-Control", "max-age=60"), ("Alt-Svc", "clear")])
+      ) { _, _ in .cacheable("origin", "max-age=60") },
+      options: options)
+    func get() async -> String {
+      CacheFixture.Received(await fixture.session.request(url).end()).description
+    }
+    #expect(await get() == "200 one n")
+    fixture.clock.advance(70)
+    #expect(await get() == "200 one c")
+    let (body, sent) = status == 200 ? ("two", [place, place]) : ("origin", [place, place, nil])
+    let (cache, stored) = (fixture.cache, URLRequest(url: URL(string: url) ?? URL(fileURLWithPath: "/")))
+    #expect(await eventually { cache.cachedResponse(for: stored)?.data == Data(body.utf8) })
+    #expect(fixture.fake.requests.map { $0.alternative } == sent)
+    // Either the response has cleared the service, or it does not serve the origin.
+    #expect(services.choice(for: Origin(scheme: "https", host: "a.test", port: 8443)) == nil)
+  }
+
   @Test("Requests to other origins do not use the service") func otherOrigins() async throws {
     let fake = FakeTransport()
     let session = session(fake)

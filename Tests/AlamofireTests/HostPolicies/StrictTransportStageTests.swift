@@ -176,6 +176,27 @@ struct StrictTransportStageTests {
     #expect(hosts.hosts.isEmpty)
   }
 
+  @Test("A background revalidation notes the policies of its response") func backgroundRevalidation() async {
+    var options = TransportOptions()
+    options.strictTransportSecurity = hosts
+    let fixture = CacheFixture(
+      FakeTransport(
+        .cacheable(
+          "one", "max-age=60, stale-while-revalidate=60", tag: nil,
+          ("Strict-Transport-Security", "max-age=100")),
+        .cacheable("two", "max-age=60", tag: nil, ("Strict-Transport-Security", "max-age=0"))),
+      options: options)
+    func get() async -> String {
+      CacheFixture.Received(await fixture.session.request("https://a.test/x").end()).description
+    }
+    #expect(await get() == "200 one n")
+    #expect(hosts.protects("a.test"))
+    fixture.clock.advance(70)
+    #expect(await get() == "200 one c")
+    let hosts = hosts
+    #expect(await eventually { !hosts.protects("a.test") })
+  }
+
   @Test("Sessions share policies") func sharedStore() async throws {
     _ = await session(FakeTransport(Self.strict())).request("https://a.test/").end()
     let fake = FakeTransport()
