@@ -40,9 +40,21 @@ extension HopLoop {
 
   // MARK: Failures without a remedy
 
-  /// Keeps the metrics and the part of the response that arrived before the transfer failed. Throws the error for the
-  /// caller.
+  /// Ends the hop with the failure of its transfer. A head that arrived may invalidate stored responses before that.
   mutating func recordTransferFailure() throws(AFError) -> Outcome<HopLoop> {
+    guard let head = failure.partial?.head, let invalidation = invalidation(by: head) else {
+      throw recordFailure()
+    }
+    return .task {
+      invalidation()
+    } then: { (hops, _) throws(AFError) in
+      throw hops.recordFailure()
+    }
+  }
+
+  /// Keeps the metrics and the part of the response that arrived before the transfer failed. Returns the error for the
+  /// caller.
+  private mutating func recordFailure() -> AFError {
     let failure = failure
     recordHop(
       failure.metrics ?? Self.metricsOfLostHop, failure.partial?.head,
@@ -54,12 +66,12 @@ extension HopLoop {
     // No part of a body that exceeds the limit is retained.
     let deliversBody = !delegate.hasChunkReaders && failure.kind != .dataLengthExceedsMaximum
     delegate.store(makeExchange(partial?.head), body: deliversBody ? body : nil)
-    if let error = route.handler.given?.error { throw .sessionTaskFailed(error: error) }
-    if let cause = failure.cause { throw AFError(refusal: cause) }
+    if let error = route.handler.given?.error { return .sessionTaskFailed(error: error) }
+    if let cause = failure.cause { return AFError(refusal: cause) }
     let explained =
       route.handler.isOverNetwork
       ? failure.explained(host: request.origin.host, by: services.network) : failure
-    throw AFError(
+    return AFError(
       explained, url: request.url, method: request.method,
       resumeData: delegate.resumeData(after: failure))
   }

@@ -176,6 +176,49 @@ import Testing
     #expect(await fixture.get().description == "200 4 c")
   }
 
+  @Test(
+    "An unsafe request invalidates its URL and the Location, although the body of its response is not received",
+    arguments: [
+      TransportFailure.FailureKind.connectionLost, .cannotDecodeContent, .dataLengthExceedsMaximum,
+    ])
+  func brokenUnsafeResponse(kind: TransportFailure.FailureKind) async {
+    @Sendable func broken(_ status: Int) -> FakeReply {
+      var reply = FakeReply.status(status, "half", headers: [("Location", "/y")])
+      reply.failure = TransportFailure(kind, "A failure of the script.")
+      return reply
+    }
+    let fixture = CacheFixture(
+      FakeTransport { request, index in
+        switch request.method {
+        case "GET": .cacheable("\(index)", "max-age=600")
+        case "PUT": broken(500)
+        default: broken(200)
+        }
+      })
+    for path in ["x", "y", "z"] { _ = await fixture.get(path) }
+    #expect(await fixture.get(method: .put).code != nil)
+    #expect(await fixture.get().hops == "c")
+    #expect(await fixture.get(method: .post).code != nil)
+    #expect(await fixture.get().hops == "n")
+    #expect(await fixture.get("y").hops == "n")
+    #expect(await fixture.get("z").hops == "c")
+  }
+
+  @Test("An unsafe request that is cancelled after the head invalidates its URL")
+  func cancelledUnsafeRequest()
+    async
+  {
+    let fixture = CacheFixture(
+      FakeTransport { request, index in
+        request.method == "GET" ? .cacheable("\(index)", "max-age=600") : .status(200, "body")
+      })
+    _ = await fixture.get()
+    let post = fixture.session.request("http://a.test/x", method: .post)
+    post.onHTTPResponse(on: .global()) { _, decide in decide(.cancel) }
+    #expect(await post.end().error?.isExplicitlyCancelledError == true)
+    #expect(await fixture.get().description == "200 2 n")
+  }
+
   @Test("A 304 does not restore a response that was removed during the revalidation")
   func removedDuringRevalidation() async {
     let (gate, reached) = (Latch(), Latch())
