@@ -145,12 +145,17 @@ extension HopLoop {
       guard !delegate.passesBodyOn else { break }
       return revalidate(.variants(variants), conditions)
     case .unavailable: return failed(.notInCache)
-    case .gatewayTimeout:
-      caching.answer = .gatewayTimeout
-      return .cache(.replay)
+    case .gatewayTimeout: return answerWithTimeout()
     }
+    // A stored response that cannot be cut to the request is none for it.
+    if asksForStoredOnly { return answerWithTimeout() }
     if policy == .revalidate { askCachesToRevalidate() }
     return .cache(.send)
+  }
+
+  private mutating func answerWithTimeout() -> StageEvent {
+    caching.answer = .gatewayTimeout
+    return .cache(.replay)
   }
 
   private mutating func revalidate(_ candidate: Revalidation.Candidate, _ conditions: [HTTPHeader])

@@ -396,6 +396,30 @@ import Testing
     }
   }
 
+  @Test("only-if-cached is answered with 504 if the stored response cannot be used for the request")
+  func onlyIfCachedWithoutAnswer() async {
+    let fixture = CacheFixture(
+      FakeTransport(
+        .cacheable("0123456789", "max-age=60"),
+        .cacheable("0123456789", "max-age=60", tag: nil, ("Content-Encoding", "gzip"))))
+    for path in ["x", "gzip"] { _ = await fixture.get(path) }
+    func only(_ path: String, _ range: String?, limit: Int64? = nil) async -> String {
+      var headers: HTTPHeaders = ["Cache-Control": "only-if-cached"]
+      if let range { headers.add(name: "Range", value: range) }
+      let request = fixture.session.request("http://a.test/\(path)", headers: headers)
+        .transportOptions { $0.bodySizeLimit = limit }
+      return CacheFixture.Received(await request.end()).description
+    }
+    for range in ["bytes=0-0,2-2", "bytes=20-", "lines=1-2"] {
+      #expect(await only("x", range) == "504  c", "\(range)")
+    }
+    #expect(await only("gzip", "bytes=0-1") == "504  c")
+    #expect(await only("x", nil, limit: 9) == "504  c")
+    #expect(await only("x", nil, limit: 10) == "200 0123456789 c")
+    #expect(await only("x", "bytes=1-2") == "206 12 c")
+    #expect(fixture.fake.requests.count == 2)
+  }
+
   @Test("Parts are not stored in a URLCache of Foundation") func foundationCache() async {
     let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: "/dev/null")
     let fake = FakeTransport { _, _ in Self.part(0..<5) }
