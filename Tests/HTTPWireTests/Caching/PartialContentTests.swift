@@ -77,6 +77,37 @@ import Testing
   }
 
   @Test(
+    "A range with a condition is answered by the version that the condition names",
+    arguments: [
+      ("\"1\"", true), ("\"2\"", false), ("W/\"1\"", false), ("1", false), ("nonsense, \"1\"", false),
+      ("", false), (Fixture.date(Fixture.start - 1), true), (Fixture.date(Fixture.start - 2), false),
+      (Fixture.date(Fixture.start), false),
+    ]) func conditionalRange(condition: String, isMet: Bool) throws
+  {
+    let fields = [("Range", "bytes=3-4"), ("If-Range", condition)]
+    let whole = Fixture.response(
+      [("ETag", "\"1\""), ("Last-Modified", Fixture.date(Fixture.start - 1))], body: "0123456789")
+    #expect(Fixture.decide(whole, requestFields: fields, policy: .storedOnly) == .serve)
+    let answer = try #require(Fixture.answer(whole, requestFields: fields))
+    #expect(answer.head.status == (isMet ? 206 : 200))
+    #expect(answer.body == Data((isMet ? "34" : "0123456789").utf8))
+    let part = Self.part(
+      "bytes 2-6/10", "23456", tag: "\"1\"", requestFields: [], at: 0,
+      ("Last-Modified", Fixture.date(Fixture.start - 1)))
+    #expect(Fixture.answer(part, requestFields: fields)?.body == (isMet ? Data("34".utf8) : nil))
+  }
+
+  @Test("A date is a condition for a range only if the response was created after it") func weakDate() {
+    let date = ("Last-Modified", Fixture.date(Fixture.start))
+    let fields = [("Range", "bytes=3-4"), ("If-Range", date.1)]
+    #expect(
+      Fixture.answer(Fixture.response([date], body: "0123456789"), requestFields: fields)?.head.status == 200)
+    let weak = Fixture.response([("ETag", "W/\"1\"")], body: "0123456789")
+    let tagged = [("Range", "bytes=3-4"), ("If-Range", "\"1\"")]
+    #expect(Fixture.answer(weak, requestFields: tagged)?.head.status == 200)
+  }
+
+  @Test(
     "Adjacent parts are combined",
     arguments: [
       ("bytes 0-4/10", "01234", "bytes 5-9/10", "56789", "0123456789", 200),

@@ -30,6 +30,19 @@ package enum Validation {
       .max { ($0.date, $0.responseTime) < ($1.date, $1.responseTime) }
   }
 
+  /// Whether the `If-Range` of a request, if there is one, names the stored response by a strong validator (RFC 9110
+  /// §13.1.5). Otherwise its range is ignored.
+  static func mayUseRange(_ fields: [HTTPHeader], of stored: StoredResponse) -> Bool {
+    guard let condition = fields.joinedValue(of: "If-Range") else { return true }
+    let now = HTTPDate(secondsSince1970: stored.responseTime)
+    if let date = HTTPDate(condition, now: now), let text = stored.lastModified {
+      // A date is strong if the response was created later (RFC 9110 §8.8.2.2).
+      return HTTPDate(text, now: now) == date && date.secondsSince1970 < stored.date
+    }
+    guard let tag = EntityTag(condition), let own = stored.entityTag else { return false }
+    return tag.isStrong && own.isStrong && tag.matches(own)
+  }
+
   private static func isDate(_ text: String) -> Bool {
     HTTPDate(text, now: HTTPDate(secondsSince1970: 0)) != nil
   }

@@ -264,7 +264,8 @@ package struct StoredAnswer: Sendable {
   ///
   /// - Parameters:
   ///   - method:      `HEAD` gets an empty body.
-  ///   - fields:      The fields of the request; for a single byte range, that part is returned (RFC 9110 §14).
+  ///   - fields:      The fields of the request; for a single byte range, that part is returned (RFC 9110 §14), unless
+  ///     its `If-Range` is for another version.
   ///   - isConfirmed: Whether the server has just validated the response. Otherwise the answer has an `Age` (RFC 9111
   ///     §4), and lacks the fields that require validation (RFC 9111 §5.2.2.4).
   ///   - now:         Seconds since 1970.
@@ -282,7 +283,11 @@ package struct StoredAnswer: Sendable {
       shown.append(HTTPHeader(name: "Age", value: "\(Freshness(of: stored, now: now).age)"))
     }
     let whole = ResponseHead(status: stored.head.status, version: stored.head.version, fields: shown)
-    guard method == "GET", let range = fields.joinedValue(of: "Range") else {
+    guard method == "GET", let range = fields.joinedValue(of: "Range"),
+      Validation.mayUseRange(fields, of: stored)
+    else {
+      // A part is chosen for its range only.
+      if method == "GET", stored.head.status == 206 { return nil }
       head = whole
       body = method == "HEAD" ? Data() : stored.body
       return
