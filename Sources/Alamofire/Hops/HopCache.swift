@@ -108,21 +108,30 @@ extension HopLoop {
     guard isAnsweredFromCache, let store = services.cache.store else { return .event(answer(from: [])) }
     let key = services.cache.key(of: outgoing)
     if let found = store.find(key) { return .event(answer(from: found)) }
+    let (question, passesBodyOn) = (cacheQuestion, delegate.passesBodyOn)
     return .task {
-      store.read(key)
+      store.read(key) { CacheDecision.choice(of: Self.usable($0, passesBodyOn), for: question) }
     } then: { hops, found in
       .event(hops.answer(from: found))
     }
   }
 
-  private mutating func answer(from found: [StoredResponse]) -> StageEvent {
-    // A file or a stream receives complete content only.
-    let stored = delegate.passesBodyOn ? found.filter { $0.head.status == 200 } : found
-    let policy = caching.policy ?? .rules
+  /// Returns the stored responses that can be used: a file or a stream receives complete content only.
+  private static func usable(_ found: [StoredResponse], _ passesBodyOn: Bool) -> [StoredResponse] {
+    passesBodyOn ? found.filter { $0.head.status == 200 } : found
+  }
+
+  private var cacheQuestion: CacheDecision.Question {
     let request = outgoing
-    let question = CacheDecision.Question(
-      method: request.method, fields: FieldDigests(of: request.fields), policy: policy,
+    return CacheDecision.Question(
+      method: request.method, fields: FieldDigests(of: request.fields), policy: caching.policy ?? .rules,
       mayRefresh: !delegate.observers.contains(.storing) && !delegate.passesBodyOn)
+  }
+
+  private mutating func answer(from found: [StoredResponse]) -> StageEvent {
+    let (question, request) = (cacheQuestion, outgoing)
+    let policy = question.policy
+    let stored = Self.usable(found, delegate.passesBodyOn)
     switch CacheDecision.decide(question, stored: stored, now: now) {
     case .send: break
     case .serve(let stored):

@@ -86,13 +86,33 @@ extension HopLoop {
         guard response.head.status == 304 else {
           return .event(hops.responded(response, concernsCache: hops.concernsCache(response)))
         }
-        // A 304 that names none of the variants: the request is sent without conditions.
-        guard let stored = Validation.variant(of: variants, confirmedBy: response.head) else {
-          return .event(.cache(.send))
-        }
-        return hops.answerConfirmed(stored, by: response, in: store, orRemove: false)
+        return hops.answer(withOneOf: variants, confirmedBy: response, in: store)
       case .failure(let failure): return .event(hops.failed(failure))
       }
+    }
+  }
+
+  /// Answers with the variant that a 304 names, whose body may have to be read.
+  private mutating func answer(
+    withOneOf variants: [StoredResponse], confirmedBy response: WireResponse, in store: any ResponseStore
+  ) -> Outcome<HopLoop> {
+    // A 304 that names none of the variants: the request is sent without conditions.
+    guard let stored = Validation.variant(of: variants, confirmedBy: response.head) else {
+      return .event(.cache(.send))
+    }
+    guard !stored.hasBody else {
+      return answerConfirmed(stored, by: response, in: store, orRemove: false)
+    }
+    // No variant but those that were offered, because others may be for other credentials.
+    let named: @Sendable ([StoredResponse]) -> StoredResponse? = { found in
+      let offered = found.filter { one in variants.contains { $0.selection == one.selection } }
+      return Validation.variant(of: offered, confirmedBy: response.head)
+    }
+    return .task {
+      named(store.read(stored.key, choosing: named))
+    } then: { hops, whole in
+      guard let whole, whole.hasBody else { return .event(.cache(.send)) }
+      return hops.answerConfirmed(whole, by: response, in: store, orRemove: false)
     }
   }
 

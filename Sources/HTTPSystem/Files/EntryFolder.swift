@@ -89,7 +89,9 @@ package final class EntryFolder: EntryFiles {
     return numbers.count == 3 && numbers.allSatisfy { UInt64($0) != nil }
   }
 
-  package func read(_ name: String) -> EntryReading {
+  package func read(_ name: String) -> EntryReading { read(name, upTo: .max) }
+
+  package func read(_ name: String, upTo count: Int) -> EntryReading {
     let descriptor = open("\(path)/\(name)", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
     // ELOOP is a symbolic link. Other errors may be temporary, so the file is not removed.
     guard descriptor >= 0 else { return errno == ENOENT || errno == ELOOP ? .missing : .unavailable }
@@ -98,7 +100,7 @@ package final class EntryFolder: EntryFiles {
     guard fstat(descriptor, &status) == 0 else { return .unavailable }
     guard status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid() else { return .missing }
     // The size of a file may be wrong, and `Data` ends the process if memory is short.
-    let size = Int(status.st_size)
+    let size = min(Int(status.st_size), count)
     guard size > 0 else { return .bytes(Data()) }
     guard let memory = malloc(size) else { return .unavailable }
     guard fill(UnsafeMutableRawBufferPointer(start: memory, count: size), from: descriptor) else {

@@ -2,6 +2,7 @@ import Foundation
 import FoundationNetworking
 import HTTPSystem
 import HTTPWire
+import Scenarios
 import Synchronization
 import Testing
 
@@ -15,6 +16,7 @@ import Testing
       var canRead = true
       var canList = true
       var canChange = true
+      var readBytes = 0
     }
     let state = Mutex(State())
     let location = "/memory/\(UUID().uuidString)"
@@ -28,10 +30,13 @@ import Testing
         return state.files.map { EntryFile(name: $0.key, size: $0.value.count, used: 1) }
       }
     }
-    func read(_ name: String) -> EntryReading {
+    func read(_ name: String) -> EntryReading { read(name, upTo: .max) }
+    func read(_ name: String, upTo count: Int) -> EntryReading {
       state.withLock { state in
         guard state.canRead else { return .unavailable }
-        return state.files[name].map { .bytes($0) } ?? .missing
+        guard let bytes = state.files[name]?.prefix(count) else { return .missing }
+        state.readBytes += bytes.count
+        return .bytes(bytes)
       }
     }
     func write(_ name: String, _ bytes: Data) -> Bool {
@@ -147,6 +152,80 @@ import Testing
     #expect(await get(second, "three") == "three")
     #expect(await get(second, "three", path: "unknown-to-the-first") == "three")
     #expect(await get(second, "three", path: "z") == "two", "it was stored since")
+  }
+
+  // MARK: Variants
+
+  private static let size = 100_000
+
+  private func send(_ fake: FakeTransport, _ cache: HTTPCache, language: String? = nil) async -> String {
+    let session = Session.retained(
+      fake: fake, configuration: .cached(by: cache), observers: SessionObservers(eventMonitors: []))
+    let headers = language.map { HTTPHeaders(["Accept-Language": $0]) }
+    let got = CacheFixture.Received(await session.request("http://a.test/x", headers: headers).end())
+    cache.settle()
+    return "\(got.body.drop { $0 == "-" }) \(got.hops)"
+  }
+
+  /// Returns a response that is stored beside the others, with its name at the end of a long body.
+  private static func variant(_ name: String, by field: String) -> FakeReply {
+    .cacheable(String(repeating: "-", count: size) + name, "no-cache", tag: name, ("Vary", field))
+  }
+
+  /// Confirms the first of the tags that are offered.
+  private static let confirming = FakeTransport { request, _ in
+    let tag = request.value("If-None-Match")?.split(separator: ",").first.map(String.init)
+    return .status(304, headers: [("ETag", tag ?? "")])
+  }
+
+  @Test("A look-up among several files reads one body", .steps) func bodiesOfVariants() async {
+    let cache = cache()
+    step("responses that vary by fields which the request does not have")
+    for name in ["a", "b", "c", "d"] {
+      #expect(await send(FakeTransport(Self.variant(name, by: "X-\(name)")), cache) == "\(name) n")
+    }
+    #expect(files.names.count == 4)
+    files.set { $0.readBytes = 0 }
+    #expect(await send(Self.confirming, cache).hasSuffix(" nc"))
+    #expect(files.state.withLock { $0.readBytes } < 2 * Self.size)
+  }
+
+  @Test("The body of a variant that a 304 names is read", .steps) func namedVariant() async {
+    let cache = cache()
+    for name in ["en", "de", "fr"] {
+      let fake = FakeTransport(Self.variant(name, by: "Accept-Language"))
+      #expect(await send(fake, cache, language: name) == "\(name) n")
+    }
+    step("a request for another variant")
+    files.set { $0.readBytes = 0 }
+    let confirming = FakeTransport { request, _ in
+      let tags = request.value("If-None-Match") ?? ""
+      return tags.contains("de") ? .status(304, headers: [("ETag", "\"de\"")]) : .status(500)
+    }
+    #expect(await send(confirming, cache, language: "cs") == "de nc")
+    #expect(files.state.withLock { $0.readBytes } < 2 * Self.size)
+  }
+
+  @Test("If the file of the chosen response is invalid, another response is chosen") func invalidVariant()
+    async
+  {
+    let cache = cache()
+    for name in ["a", "b"] {
+      #expect(await send(FakeTransport(Self.variant(name, by: "X-\(name)")), cache) == "\(name) n")
+    }
+    // Both responses are equally old, so that either may be chosen.
+    for broken in ["a", "b"] {
+      let whole = files.state.withLock { $0.files }
+      files.set { state in
+        for (name, bytes) in state.files where bytes.suffix(1) == Data(broken.utf8) {
+          state.files[name] = bytes.dropLast() + Data("?".utf8)
+        }
+      }
+      let other = HTTPCache(
+        memoryCapacity: 0, diskCapacity: 1 << 24, files: { [files] in files }, clock: { 1_800_000_000 })
+      #expect(await send(Self.confirming, other) == "\(broken == "a" ? "b" : "a") nc")
+      files.set { $0.files = whole }
+    }
   }
 
   // MARK: Real folders

@@ -41,4 +41,16 @@ import Testing
     #expect(folder.read("link").data == nil)
     #expect(folder.read("stored").data == Data([1, 2]))
   }
+
+  @Test("The first bytes of a file are read")
+  func beginning() throws {
+    _ = try temporary.write([1, 2, 3], "stored")
+    for count in 0...4 {
+      #expect(folder.read("stored", upTo: count).data == Data([1, 2, 3].prefix(count)))
+    }
+    guard case .missing = folder.read("nothing", upTo: 1) else {
+      Issue.record("a file that does not exist was read")
+      return
+    }
+  }
 }

@@ -151,6 +151,24 @@ import Testing
     #expect(copy.requestTime == 5 && copy.responseTime == -6 && copy.attachment == Data([9]))
   }
 
+  @Test("A response is read without its body") func storedHead() throws {
+    let whole = CacheFixture.response([("ETag", "\"1\"")], body: "0123456789")
+    let bytes = whole.encoded
+    let length = try #require(StoredResponse.lengthBeforeBody(bytes))
+    #expect(length == bytes.count - 10)
+    let head = try #require(StoredResponse.decodeHead(bytes.prefix(length)))
+    #expect(head.head.block == whole.head.block && head.selection == whole.selection)
+    #expect(head.body.isEmpty && head.bodyLength == 10 && !head.hasBody && whole.hasBody)
+    #expect(CacheFixture.answer(head) == nil, "it has no body to answer with")
+    #expect(!head.with(head: head.head, selection: head.selection, requestTime: 1, responseTime: 2).hasBody)
+    for count in 0..<length { #expect(StoredResponse.decodeHead(bytes.prefix(count)) == nil) }
+    #expect(StoredResponse.lengthBeforeBody(bytes.prefix(15)) == nil)
+    var tooLong = bytes
+    for index in 8..<15 { tooLong[index] = 0xFF }
+    tooLong[15] = 0x7F
+    #expect(StoredResponse.lengthBeforeBody(tooLong) == nil && StoredResponse.decodeHead(tooLong) == nil)
+  }
+
   @Test("Corrupt bytes are refused") func corruptBytes() {
     let bytes = CacheFixture.response([("ETag", "\"1\"")], body: "0123456789").encoded
     #expect(StoredResponse.decode(bytes) != nil)
@@ -187,9 +205,11 @@ import Testing
       _ = Selection.names(in: text)
       _ = EntryID(name: text)
       #expect(StoredResponse.decode(Data(bytes)) == nil)
+      _ = StoredResponse.decodeHead(Data(bytes))
       let start = Int.random(in: 0..<whole.count, using: &generator)
       let mixed = whole.prefix(start) + Data(bytes) + whole.dropFirst(start + bytes.count)
       if mixed != whole { #expect(StoredResponse.decode(mixed) == nil) }
+      _ = StoredResponse.decodeHead(mixed)
       _ = StoredResponse(encodedHead: mixed.dropFirst(32), body: Data())
     }
   }

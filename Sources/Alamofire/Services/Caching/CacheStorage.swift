@@ -111,7 +111,28 @@ final class CacheStorage: Sendable {
       return (stored, ids, state.files)
     }
     guard let files else { return found }
-    return found + ids.compactMap { read($0, files) }.filter { $0.key == key }
+    if found.isEmpty, ids.count == 1 {
+      return ids.compactMap { read($0, files) }.filter { $0.key == key }
+    }
+    var all = found + ids.compactMap { readHead($0, files) }.filter { $0.key == key }
+    while let chosen = choose(all), !chosen.hasBody, let index = all.firstIndex(where: { $0 === chosen }) {
+      all.remove(at: index)
+      // In the same place, because the first one of equally old responses is chosen.
+      if let whole = read(EntryID(chosen), files), whole.key == key { all.insert(whole, at: index) }
+    }
+    return all
+  }
+
+  private func readHead(_ id: EntryID, _ files: CacheFiles) -> StoredResponse? {
+    let stored: StoredResponse?
+    switch files.readHead(id.name) {
+    case .unavailable: return nil
+    case .missing: stored = nil
+    case .bytes(let bytes): stored = StoredResponse.decodeHead(bytes)
+    }
+    if let stored, EntryID(stored) == id { return stored }
+    change { $0.read(id, nil) }
+    return nil
   }
 
   private func read(_ id: EntryID, _ files: CacheFiles) -> StoredResponse? {
@@ -133,6 +154,7 @@ final class CacheStorage: Sendable {
   ///
   /// - Parameter removals: ``removalCount`` when the request began; `nil` for a response that no removal overtakes.
   func put(_ stored: StoredResponse, askedAfter removals: UInt64?) {
+    guard stored.hasBody else { return }
     open()
     let id = EntryID(stored)
     let now = clock()
@@ -201,7 +223,8 @@ final class CacheStorage: Sendable {
     }
     let read = unknown.filter { id in
       // A file that cannot be read now is removed too, because the caller may have requested its removal.
-      files?.read(id.name).data.flatMap { StoredResponse.decode($0) }.map { $0.responseTime >= time } ?? true
+      files?.readHead(id.name).data.flatMap { StoredResponse.decodeHead($0) }.map { $0.responseTime >= time }
+        ?? true
     }
     change { index in (ids + read).flatMap { index.remove($0) } }
     settle()
@@ -298,6 +321,9 @@ final class FailedRemovals: Sendable {
 /// The files of a folder, without the ``FailedRemovals``. Their removal is tried again whenever the folder could be
 /// changed.
 struct CacheFiles: Sendable {
+  /// The number of bytes that contain the heads of most responses.
+  private static let usualHead = 4_096
+
   private let files: any EntryFiles
   private let failed = FailedRemovals.shared
 
@@ -315,6 +341,16 @@ struct CacheFiles: Sendable {
 
   func read(_ name: String) -> EntryReading {
     failed.hides(name, in: files.location) ? .missing : files.read(name)
+  }
+
+  /// Reads a file up to the body of its response, and perhaps some of the body.
+  func readHead(_ name: String) -> EntryReading {
+    guard !failed.hides(name, in: files.location) else { return .missing }
+    let first = files.read(name, upTo: Self.usualHead)
+    guard case .bytes(let bytes) = first, bytes.count == Self.usualHead,
+      let count = StoredResponse.lengthBeforeBody(bytes), count > bytes.count
+    else { return first }
+    return files.read(name, upTo: count)
   }
 
   func write(_ name: String, _ bytes: Data) -> Bool {

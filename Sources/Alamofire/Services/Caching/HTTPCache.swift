@@ -101,13 +101,16 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
     guard request.httpMethod ?? "GET" == "GET", let url = request.url, let key = CacheKey(url.absoluteString)
     else { return nil }
     let fields = (request.allHTTPHeaderFields ?? [:]).map { HTTPHeader(name: $0.key, value: $0.value) }
-    let stored = storedResponses.read(key)
-    var digests = FieldDigests(of: fields)
-    let chosen =
-      CacheDecision.choice(of: stored, for: digests)
+    let digests = FieldDigests(of: fields)
+    let stored = storedResponses.read(key) { Self.choice(of: $0, for: digests) }
+    return Self.choice(of: stored, for: digests)?.cached(url: url)
+  }
+
+  private static func choice(of stored: [StoredResponse], for fields: FieldDigests) -> StoredResponse? {
+    var digests = fields
+    return CacheDecision.choice(of: stored, for: digests)
       ?? stored.filter { $0.head.status != 206 && $0.selection.mayInclude(&digests) }
       .max { $0.date < $1.date }
-    return chosen?.cached(url: url)
   }
 
   /// Stores a response for the URL of a request and the fields that its `Vary` names, replacing an equivalent one. The
@@ -185,7 +188,11 @@ extension HTTPCache: ResponseStore {
 
   package func mayHold(_ hash: @autoclosure () -> UInt64) -> Bool { storedResponses.mayHold(hash()) }
   package func find(_ key: CacheKey) -> [StoredResponse]? { storedResponses.find(key) }
-  package func read(_ key: CacheKey) -> [StoredResponse] { storedResponses.read(key) }
+  package func read(_ key: CacheKey, choosing choose: ([StoredResponse]) -> StoredResponse?)
+    -> [StoredResponse]
+  {
+    storedResponses.read(key, choosing: choose)
+  }
   package var removalCount: UInt64 { storedResponses.removalCount }
   package func put(_ stored: StoredResponse, askedAfter removals: UInt64) {
     storedResponses.put(stored, askedAfter: removals)

@@ -131,8 +131,10 @@ extension SessionCache {
   /// Updates a stored response with the response to a HEAD request, or to a conditional request from the caller (RFC
   /// 9111 §4.3.4, §4.3.5).
   private func update(_ key: CacheKey, by candidate: CacheCandidate) {
+    let fields = FieldDigests(of: candidate.request.fields)
     guard let store,
-      let stored = CacheDecision.choice(of: store.read(key), for: FieldDigests(of: candidate.request.fields))
+      let stored = CacheDecision.choice(
+        of: store.read(key, choosing: { CacheDecision.choice(of: $0, for: fields) }), for: fields)
     else { return }
     if candidate.head.status == 304 {
       guard candidate.head.block.contains("ETag") || candidate.head.block.contains("Last-Modified"),
@@ -159,8 +161,10 @@ extension SessionCache {
 
   /// Stores a partial response, combined with stored parts of the same version (RFC 9111 §3.4). Returns false.
   private func storePart(_ candidate: CacheCandidate) -> Bool {
+    let part = candidate.stored
     guard let store,
-      let stored = PartialContent.combined(candidate.stored, with: store.read(candidate.key))
+      let stored = PartialContent.combined(
+        part, with: store.read(part.key) { $0.first { $0.selection == part.selection } })
     else { return false }
     store.putConfirmed(stored, by: candidate.request, askedAfter: candidate.removalCount)
     return false
@@ -249,10 +253,10 @@ package protocol ResponseStore: AnyObject, Sendable {
   /// Whether there may be a response for a URL with this hash; fast, and true if the store is not open yet. The hash is
   /// not computed if the store is empty.
   func mayHold(_ hash: @autoclosure () -> UInt64) -> Bool
-  /// Returns the responses for a URL if this takes no waiting; `nil` if ``read(_:)`` has to be called.
+  /// Returns the responses for a URL if this takes no waiting; `nil` if ``read(_:choosing:)`` has to be called.
   func find(_ key: CacheKey) -> [StoredResponse]?
-  /// Returns the responses for a URL. May wait for a disk.
-  func read(_ key: CacheKey) -> [StoredResponse]
+  /// Returns the responses for a URL; all but the one that `choose` returns may lack their bodies. May wait for a disk.
+  func read(_ key: CacheKey, choosing choose: ([StoredResponse]) -> StoredResponse?) -> [StoredResponse]
   /// The number of removals so far; a request notes it when it begins.
   var removalCount: UInt64 { get }
   /// Stores a response, replacing an equivalent one, unless something was removed for its URL after removal number

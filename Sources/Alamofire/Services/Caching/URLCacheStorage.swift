@@ -26,7 +26,9 @@ package final class URLCacheStorage: ResponseStore {
 
   package func find(_ key: CacheKey) -> [StoredResponse]? { nil }
 
-  package func read(_ key: CacheKey) -> [StoredResponse] {
+  package func read(_ key: CacheKey, choosing choose: ([StoredResponse]) -> StoredResponse?)
+    -> [StoredResponse]
+  {
     guard let request = Self.request(for: key), let cached = cache.cachedResponse(for: request) else {
       return []
     }

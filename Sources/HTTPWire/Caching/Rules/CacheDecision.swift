@@ -99,6 +99,12 @@ package enum CacheDecision: Sendable {
     return choice(of: stored, &digests) { isWhole($0) }
   }
 
+  /// Returns the only stored response that ``decide(_:stored:now:)`` can use for a request, whatever its age.
+  package static func choice(of stored: [StoredResponse], for question: Question) -> StoredResponse? {
+    var digests = question.digests
+    return choice(of: stored, for: question.fields, question.method, &digests)
+  }
+
   /// Returns the most recent complete response, or a part that contains the range of the request.
   private static func choice(
     of stored: [StoredResponse], for fields: [HTTPHeader], _ method: String, _ digests: inout FieldDigests

@@ -127,7 +127,7 @@ package enum PartialContent {
   /// Returns the range of a stored part; `nil` for any other response, and for one with a body of another length.
   package static func range(of stored: StoredResponse) -> PartRange? {
     guard isStorable(stored.head), let range = PartRange(stored.head),
-      range.bounds.count == stored.body.count
+      range.bounds.count == stored.bodyLength
     else { return nil }
     return range
   }
@@ -149,7 +149,7 @@ package enum PartialContent {
   /// - Parameter stored: The stored responses for the URL.
   package static func combined(_ part: StoredResponse, with stored: [StoredResponse]) -> StoredResponse? {
     guard let range = range(of: part) else { return nil }
-    let others = stored.filter { $0.selection == part.selection && $0.key == part.key }
+    let others = stored.filter { $0.hasBody && $0.selection == part.selection && $0.key == part.key }
     if let whole = others.first(where: { $0.head.status == 200 }) {
       guard isSameVersion(whole, part), whole.body.count == range.total,
         !whole.head.block.contains("Content-Encoding")

@@ -114,6 +114,8 @@ package protocol EntryFiles: Sendable {
   /// Removes files that killed processes have not completed.
   func removeLeftovers()
   func read(_ name: String) -> EntryReading
+  /// Reads the first bytes of a file.
+  func read(_ name: String, upTo count: Int) -> EntryReading
   /// Writes a file, and replaces an older one. Returns whether it succeeded.
   func write(_ name: String, _ bytes: Data) -> Bool
   /// Removes a file. Returns whether its bytes are removed, or did not exist.
@@ -124,6 +126,12 @@ package protocol EntryFiles: Sendable {
 
 extension EntryFiles {
   package func removeLeftovers() {}
+
+  package func read(_ name: String, upTo count: Int) -> EntryReading {
+    let reading = read(name)
+    guard case .bytes(let bytes) = reading else { return reading }
+    return .bytes(bytes.prefix(count))
+  }
 }
 
 /// The result of reading a file.

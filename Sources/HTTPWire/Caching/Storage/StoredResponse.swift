@@ -5,8 +5,10 @@ package import FoundationEssentials
 package final class StoredResponse: Sendable {
   package let key: CacheKey
   package let head: ResponseHead
-  /// After decoding, whatever `Content-Encoding` says.
+  /// After decoding, whatever `Content-Encoding` says. Empty if only the head was read.
   package let body: Data
+  /// The number of bytes of the body, also of one that was not read.
+  package let bodyLength: Int
   package let selection: Selection
   /// The time at which the request was sent, and that at which the response came: seconds since 1970.
   package let requestTime: Int64
@@ -19,12 +21,13 @@ package final class StoredResponse: Sendable {
   package let staysInMemory: Bool
 
   package init(
-    key: CacheKey, head: ResponseHead, body: Data, selection: Selection, requestTime: Int64,
-    responseTime: Int64, attachment: Data = Data(), staysInMemory: Bool = false
+    key: CacheKey, head: ResponseHead, body: Data, bodyLength: Int? = nil, selection: Selection,
+    requestTime: Int64, responseTime: Int64, attachment: Data = Data(), staysInMemory: Bool = false
   ) {
     self.key = key
     self.head = head
     self.body = body
+    self.bodyLength = bodyLength ?? body.count
     self.selection = selection
     self.requestTime = requestTime
     self.responseTime = responseTime
@@ -53,9 +56,13 @@ package final class StoredResponse: Sendable {
     head: ResponseHead, selection: Selection, requestTime: Int64, responseTime: Int64
   ) -> StoredResponse {
     StoredResponse(
-      key: key, head: head, body: body, selection: selection, requestTime: requestTime,
+      key: key, head: head, body: body, bodyLength: bodyLength, selection: selection,
+      requestTime: requestTime,
       responseTime: responseTime, attachment: attachment, staysInMemory: staysInMemory)
   }
+
+  /// Whether the body was read, so that the response can be used.
+  package var hasBody: Bool { body.count == bodyLength }
 
   /// The time at which the server created the response: seconds since 1970.
   package var date: Int64 {
@@ -142,6 +149,26 @@ extension StoredResponse {
     return StoredResponse(encodedHead: head, body: Data(body))
   }
 
+  /// Returns the number of bytes of a file that precede the body; `nil` for bytes that are not the beginning of one.
+  package static func lengthBeforeBody(_ data: Data) -> Int? {
+    var reader = EntryReader(data)
+    guard reader.word() == mark, let count = reader.word().flatMap({ Int(exactly: $0) }),
+      count <= Int.max - prefixLength
+    else { return nil }
+    return prefixLength + count
+  }
+
+  /// Decodes a response without its body from the beginning of a file; `nil` for any bytes that ``encoded`` did not
+  /// make. Only ``decode(_:)`` compares the checksum.
+  package static func decodeHead(_ data: Data) -> StoredResponse? {
+    var reader = EntryReader(data)
+    guard reader.word() == mark, let headLength = reader.word(), let bodyLength = reader.word(),
+      reader.word() != nil, let count = Int(exactly: headLength), let bodyCount = Int(exactly: bodyLength),
+      let head = reader.bytes(count)
+    else { return nil }
+    return StoredResponse(encodedHead: head, body: Data(), bodyLength: bodyCount)
+  }
+
   /// All but the body.
   package var encodedHead: Data {
     var writer = EntryWriter()
@@ -161,7 +188,9 @@ extension StoredResponse {
   }
 
   /// Decodes a response; `nil` for any bytes that ``encodedHead`` did not make.
-  package convenience init?(encodedHead data: Data, body: Data) {
+  ///
+  /// - Parameter bodyLength: The length of a body that was not read.
+  package convenience init?(encodedHead data: Data, body: Data, bodyLength: Int? = nil) {
     var reader = EntryReader(data)
     guard let url = reader.text(), let key = CacheKey(url), let status = reader.word(), status < 1_000,
       let version = reader.word().flatMap({ UInt8(exactly: $0) }).flatMap({ HTTPVersion(rawValue: $0) }),
@@ -181,8 +210,8 @@ extension StoredResponse {
     self.init(
       key: key,
       head: ResponseHead(status: Int(status), version: version, block: FieldBlock(bytes: Array(block))),
-      body: body, selection: Selection(fields: fields), requestTime: request, responseTime: response,
-      attachment: attachment)
+      body: body, bodyLength: bodyLength, selection: Selection(fields: fields), requestTime: request,
+      responseTime: response, attachment: attachment)
   }
 
   /// Returns a moment, unless sums with it could overflow.
@@ -273,6 +302,7 @@ package struct StoredAnswer: Sendable {
   package init?(
     of stored: StoredResponse, method: String, fields: [HTTPHeader], isConfirmed: Bool, now: Int64
   ) {
+    guard stored.hasBody else { return nil }
     self.isConfirmed = isConfirmed
     var shown = stored.head.block.fields.filter { !FieldName.equal($0.name, "Age") }
     if isConfirmed {
