@@ -184,6 +184,29 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: path.path).isEmpty)
   }
 
+  @Test("A removal also removes files that another process has written", .steps)
+  func filesOfAnotherProcess() throws {
+    let (first, second) = (cache(), cache())
+    step("a folder that is opened before the other process writes")
+    #expect(second.currentDiskUsage == 0)
+    for name in ["x", "y", "z"] { try store("http://a.test/\(name)", "of the first", in: first) }
+    first.settle()
+    step("the removal of one response")
+    second.removeCachedResponse(for: try request("http://a.test/x"))
+    second.removeCachedResponse(for: try request("http://a.test/y"))
+    try store("http://a.test/y", "of the second", in: second)
+    second.settle()
+    let found = cache()
+    #expect(try body("http://a.test/x", in: found) == nil)
+    #expect(try body("http://a.test/y", in: found) == "of the second")
+    #expect(try body("http://a.test/z", in: found) == "of the first")
+    step("the removal by date")
+    second.removeCachedResponses(since: .distantFuture)
+    #expect(try body("http://a.test/z", in: cache()) == "of the first")
+    second.removeCachedResponses(since: .distantPast)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: path.path).isEmpty)
+  }
+
   @Test("The least recently used responses are removed first") func leastRecentlyUsed() throws {
     let cache = cache(memory: 0, disk: 40_960)
     for number in 0..<10 { try store("http://a.test/\(number)", "x", in: cache) }

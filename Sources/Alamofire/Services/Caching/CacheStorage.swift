@@ -11,6 +11,8 @@ final class CacheStorage: Sendable {
     var index: CacheIndex
     var files: CacheFiles?
     var isOpen: Bool
+    /// The hashes of URLs whose unknown files are removed when the folder is listed next.
+    var removedHashes: Set<UInt64> = []
   }
 
   /// The responses in memory and the index of the files, for any thread.
@@ -104,7 +106,10 @@ final class CacheStorage: Sendable {
     }
   }
 
-  func read(_ key: CacheKey) -> [StoredResponse] {
+  /// Returns the responses for a URL. Of several files, only the heads are read, and the body of the chosen one.
+  ///
+  /// - Parameter choose: Returns the response whose body is needed. Asked again if its file proves to be invalid.
+  func read(_ key: CacheKey, choosing choose: ([StoredResponse]) -> StoredResponse?) -> [StoredResponse] {
     open()
     let (found, ids, files) = state.withLock { state in
       let (stored, ids) = state.index.find(key)
@@ -205,6 +210,31 @@ final class CacheStorage: Sendable {
     removeFiles(gone, files)
   }
 
+  /// Removes the files of a URL that other processes have written. One listing of the folder serves all URLs that wait
+  /// for it.
+  func removeUnknownFiles(of hash: UInt64) {
+    let files = state.withLock { state -> CacheFiles? in
+      guard let files = state.files else { return nil }
+      let isFirst = state.removedHashes.isEmpty
+      state.removedHashes.insert(hash)
+      return isFirst ? files : nil
+    }
+    guard let files else { return }
+    writer.async {
+      let hashes = self.state.withLock { state in
+        defer { state.removedHashes = [] }
+        return state.removedHashes
+      }
+      for id in self.unknownFiles(of: files) where hashes.contains(id.hash) { files.remove(id.name) }
+    }
+  }
+
+  /// Lists the files that other processes have written since the folder was opened.
+  private func unknownFiles(of files: CacheFiles) -> [EntryID] {
+    let ids = (files.list() ?? []).compactMap { EntryID(name: $0.name) }
+    return state.withLock { state in ids.filter { !state.index.hasFile($0) } }
+  }
+
   func removeAll() {
     open()
     let files = state.withLock { state in
@@ -221,12 +251,14 @@ final class CacheStorage: Sendable {
       let (ids, unknown) = state.index.since(time)
       return (ids, unknown, state.files)
     }
-    let read = unknown.filter { id in
+    func isToRemove(_ id: EntryID) -> Bool {
       // A file that cannot be read now is removed too, because the caller may have requested its removal.
       files?.readHead(id.name).data.flatMap { StoredResponse.decodeHead($0) }.map { $0.responseTime >= time }
         ?? true
     }
+    let read = unknown.filter(isToRemove)
     change { index in (ids + read).flatMap { index.remove($0) } }
+    if let files { removeFiles(unknownFiles(of: files).filter(isToRemove), files) }
     settle()
   }
 

@@ -8,7 +8,8 @@ package import HTTPWire
 ///
 /// Foundation's own class ignores the query and the scheme of a URL, so it can return the response of another URL. A
 /// session whose configuration has `URLCache.shared`, the default, uses ``default`` instead. A session with an
-/// `HTTPCache` uses that. Several sessions may share a cache, and several processes a folder.
+/// `HTTPCache` uses that. Several sessions may share a cache, and several processes a folder. A request invalidates
+/// only the responses that its process knows.
 ///
 /// ```swift
 /// let folder = FileManager.default.temporaryDirectory.appendingPathComponent("maps-cache")
@@ -123,10 +124,12 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
     storedResponses.put(stored, askedAfter: nil)
   }
 
-  /// Removes all variants for the URL of a request, including those that only one session may use.
+  /// Removes all variants for the URL of a request, including those that only one session may use. Files that other
+  /// processes have written are removed in the background.
   public override func removeCachedResponse(for request: URLRequest) {
     guard let key = (request.url?.absoluteString).flatMap({ CacheKey($0) }) else { return }
     storedResponses.remove(key, inAllPartitions: true)
+    storedResponses.removeUnknownFiles(of: key.hash)
   }
 
   /// Removes everything.
