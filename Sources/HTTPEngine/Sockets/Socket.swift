@@ -21,6 +21,9 @@ final class Socket: PollTarget {
   @exclusivity(unchecked) private var isWritable = true
   /// Whether the peer may have ended the connection. Then a short read does not mean that the socket is empty.
   @exclusivity(unchecked) private var mayEnd = false
+  /// The failure of a write that the peer has reset. The system reports it once, so that reading then ends as if the
+  /// peer had finished sending.
+  @exclusivity(unchecked) private var reset: TransportFailure?
 
   /// Takes ownership of a descriptor.
   ///
@@ -118,7 +121,7 @@ extension Socket: Pipe {
         if count < room.count, !mayEnd { isReadable = false }
         return .moved(count)
       }
-      if count == 0 { return .ended }
+      if count == 0 { return reset.map { .failed($0) } ?? .ended }
       switch errno {
       case EINTR: continue
       case EAGAIN: isReadable = false
@@ -135,7 +138,12 @@ extension Socket: Pipe {
       switch errno {
       case EINTR: continue
       case EAGAIN: isWritable = false
-      default: return .failed(.lost(host, errno))
+      // The peer had finished sending before.
+      case EPIPE: return .failed(.lost(host, EPIPE))
+      default:
+        let failure = TransportFailure.lost(host, errno)
+        reset = failure
+        return .failed(failure)
       }
     }
     return .waitsToWrite

@@ -67,7 +67,10 @@ import Testing
     let (stream, probe, server) = try await Self.resetStream(client, isSecure: isSecure)
     let failure = try await Self.failureOfWrites(stream, of: client)
     #expect(failure?.kind == .connectionLost, "\(failure?.message ?? "no failure")")
-    #expect(try await Self.read(39_999, of: stream).get() == 39_999)
+    let rest = try await withCheckedContinuation { continuation in
+      stream.read(least: 1, most: 65_536, timeout: WaitLimit.duration) { continuation.resume(returning: $0) }
+    }.get()
+    #expect(rest.data.count == 39_999 && !rest.isAtEnd, "a reset is not the end")
     guard case .failure(let end) = await probe.end() else { return _ = Issue.record("there is no failure") }
     #expect(end.message == failure?.message)
     withExtendedLifetime(server) {}
@@ -88,9 +91,15 @@ import Testing
     let server = try StreamTestServer(isSecure ? .tls(.localhost) : .none) { _ in }
     let client = Client()
     let (stream, probe) = client.stream("localhost", port: server.port, isSecure: isSecure)
+    await withCheckedContinuation { continuation in
+      stream.write(Data("first".utf8), timeout: WaitLimit.duration) { _ in continuation.resume() }
+    }
+    #expect(
+      await ProcessFacts.eventually { server.connectionCount == 1 && server.openConnectionCount == 0 })
     let failure = try await Self.failureOfWrites(stream, of: client)
     guard case .failure(let end) = await probe.end() else { return _ = Issue.record("there is no failure") }
     #expect(end.kind == .connectionLost && end.message == failure?.message)
+    withExtendedLifetime(server) {}
   }
 
   /// Closes a stream on which bytes have arrived that were not read. The system would reset such a connection, and the

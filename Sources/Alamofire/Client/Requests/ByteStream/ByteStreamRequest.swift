@@ -21,7 +21,8 @@ import Synchronization
 /// request is released. Later operations fail with the error of the end. All members may be used from any thread.
 ///
 /// If the peer has left, a write fails. What the peer sent before can still be read, and then the stream ends with that
-/// error. It lasts until those bytes are read, or until you close it.
+/// error. It lasts until those bytes are read, or until you close it. A read that needs more bytes than are left also
+/// ends it.
 public final class ByteStreamRequest: Sendable {
   /// The state of a stream.
   public enum State: Sendable {
