@@ -303,6 +303,37 @@ import Testing
     #expect(Self.receive(bytes, deflate: deflate) == messages.map { .message($0) })
   }
 
+  /// A compression that costs nothing.
+  private struct CheapCompression: MessageCompression {
+    final class Compressor: MessageCompressor {
+      func compress(_ message: UnsafeRawBufferPointer, into output: inout [UInt8]) -> Bool {
+        output += [1, 0, 0, 0xFF, 0xFF]
+        return true
+      }
+
+      func reset() {}
+    }
+
+    func makeCompressor(windowBits: Int) -> (any MessageCompressor)? { Compressor() }
+    func makeDecompressor(windowBits: Int) -> (any MessageDecompressor)? { nil }
+  }
+
+  @Test("Messages that wait behind a large one cost the same, however many they are", .timeLimit(.minutes(1)))
+  func manyMessages() throws {
+    var server = WebSocketConnection(
+      WebSocketOptions(role: .server, deflate: WebSocketDeflate()), compression: CheapCompression()
+    ) { 0 }
+    try server.send(.binary(Data(count: 100_000)))
+    let message = WebSocketMessage.binary(Data(count: 40))
+    for _ in 0..<200_000 { try server.send(message, outputLimit: 1 << 40) }
+    let (waiting, end) = (server.outputByteCount, server.outputEnd)
+    #expect(waiting == 8_100_000 && end == 8_100_000)
+    var count = 0
+    while let taken = server.takeOutput(262_144) { count += taken.count }
+    let (left, position) = (server.outputByteCount, server.takenByteCount)
+    #expect(left == 0 && position == end && count == 200_000 * 3 + 10)
+  }
+
   @Test("Pong frames come between the pieces of a large message") func pongs() throws {
     var server = Self.server(WebSocketDeflate())
     try server.send(.binary(Data(Self.noise(200_000))))

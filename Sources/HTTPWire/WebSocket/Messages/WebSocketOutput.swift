@@ -42,6 +42,12 @@ struct WebSocketOutput {
   /// The frames before the first large payload.
   private var bytes: [UInt8] = []
   private var large: [Large] = []
+  /// The number of entries at the front of ``large`` that were taken.
+  private var takenLarge = 0
+  /// The number of bytes in the other entries.
+  private var largeCount = 0
+  /// The number of entries that are compressed when they are taken.
+  private var laterCount = 0
   /// The number of bytes that were taken, except for Pong frames. Of a payload that is compressed when it is taken, the
   /// uncompressed bytes count.
   private(set) var takenCount: UInt64 = 0
@@ -73,16 +79,15 @@ struct WebSocketOutput {
     self.deflation = deflation
   }
 
-  var hasBytes: Bool { !pongs.isEmpty || !bytes.isEmpty || !large.isEmpty }
+  var hasBytes: Bool { !pongs.isEmpty || !bytes.isEmpty || hasLarge }
+  private var hasLarge: Bool { takenLarge < large.count }
 
   var byteCount: Int { frameCount + pongs.count }
 
   /// The value of ``takenCount`` once all frames were taken.
   var end: UInt64 { takenCount + UInt64(frameCount) }
 
-  private var frameCount: Int {
-    large.reduce(bytes.count) { $0 + $1.payload.bytesLeft + $1.frames.count }
-  }
+  private var frameCount: Int { bytes.count + largeCount }
 
   /// Returns the next bytes to write; `nil` if there are none.
   ///
@@ -92,12 +97,13 @@ struct WebSocketOutput {
     guard hasBytes else { return nil }
     var taken = Data()
     // The header of a large payload that is not completely taken stands at the end of earlier frames.
-    if large.isEmpty || !bytes.isEmpty { takePongs(&taken) }
+    if !hasLarge || !bytes.isEmpty { takePongs(&taken) }
     taken.append(contentsOf: bytes)
     takenCount += UInt64(bytes.count)
     bytes.removeAll(keepingCapacity: bytes.capacity <= Self.keptCapacity)
     var work = taken.count
-    while work < limit, var next = large.first {
+    while work < limit, hasLarge {
+      var next = large[takenLarge]
       let left = next.payload.bytesLeft
       if let opcode = next.payload.compressedOpcode {
         takePongs(&taken)
@@ -107,17 +113,29 @@ struct WebSocketOutput {
       }
       work += left - next.payload.bytesLeft
       takenCount += UInt64(left - next.payload.bytesLeft)
+      largeCount -= left - next.payload.bytesLeft
       guard next.payload.bytesLeft == 0 else {
-        large[0] = next
+        large[takenLarge] = next
         continue
       }
       takePongs(&taken)
       taken.append(contentsOf: next.frames)
       work += next.frames.count
       takenCount += UInt64(next.frames.count)
-      large.removeFirst()
+      removeFirstLarge()
     }
     return taken.isEmpty ? nil : taken
+  }
+
+  /// Removes the first large payload, without moving the others each time.
+  private mutating func removeFirstLarge() {
+    largeCount -= large[takenLarge].frames.count
+    if large[takenLarge].payload.compressedOpcode != nil { laterCount -= 1 }
+    large[takenLarge] = Large(payload: WebSocketPayload(.binary(Data())))
+    takenLarge += 1
+    guard !hasLarge || takenLarge > 64 && takenLarge > large.count / 2 else { return }
+    large.removeFirst(takenLarge)
+    takenLarge = 0
   }
 
   /// Compresses the next piece of a payload, and appends it as a frame or several. Returns false if that fails.
@@ -154,6 +172,7 @@ struct WebSocketOutput {
   mutating func discard() {
     bytes = []
     large = []
+    (takenLarge, largeCount, laterCount) = (0, 0, 0)
     pongs = []
   }
 
@@ -196,8 +215,7 @@ struct WebSocketOutput {
   /// order in which they are sent, so one that follows a message that is not compressed yet is stored, too.
   private func storage(_ count: Int) -> Storage? {
     if count >= compressionThreshold, deflation?.isAvailable == true {
-      let follows = large.contains { $0.payload.compressedOpcode != nil }
-      return count >= keptPayloadSize || follows ? .compressedLater : nil
+      return count >= keptPayloadSize || laterCount > 0 ? .compressedLater : nil
     }
     return count >= keptPayloadSize && count <= maximumFrameSize ? .plain : nil
   }
@@ -264,8 +282,11 @@ struct WebSocketOutput {
       let header = masked(WebSocketFrameHeader(opcode, length: payload.bytesLeft))
       withLastFrames { header.appendHeader(to: &$0) }
       payload.mask = header.mask
-    case .compressedLater: payload.compressedOpcode = opcode
+    case .compressedLater:
+      payload.compressedOpcode = opcode
+      laterCount += 1
     }
+    largeCount += payload.bytesLeft
     large.append(Large(payload: payload))
     return true
   }
@@ -278,7 +299,10 @@ struct WebSocketOutput {
   }
 
   private mutating func withLastFrames(_ body: (inout [UInt8]) -> Void) {
-    if large.isEmpty { body(&bytes) } else { body(&large[large.count - 1].frames) }
+    guard hasLarge else { return body(&bytes) }
+    let count = large[large.count - 1].frames.count
+    body(&large[large.count - 1].frames)
+    largeCount += large[large.count - 1].frames.count - count
   }
 }
 
