@@ -122,7 +122,15 @@ package struct SegmentSources: Sendable {
     let failures = sources[index].failures
     guard failures < Self.failureLimit else { return drop(index, reason) }
     // 0.25, 0.5, 1, 2 seconds.
-    let delay = Duration.milliseconds(125 << failures)
+    wait(index, at: now, for: .milliseconds(125 << failures), retryAfter)
+  }
+
+  /// Lets a source wait that has refused another request while it answers some. That is no failure.
+  package mutating func refusedAnother(_ index: Int, at now: Duration, retryAfter: Duration? = nil) {
+    wait(index, at: now, for: .milliseconds(250), retryAfter)
+  }
+
+  private mutating func wait(_ index: Int, at now: Duration, for delay: Duration, _ retryAfter: Duration?) {
     sources[index].notBefore = now + max(delay, min(retryAfter ?? .zero, .seconds(60)))
   }
 

@@ -245,8 +245,12 @@ package struct SegmentedTransfer: Sendable {
     // The server may limit the connections of a client.
     let accepted = load[request.source]
     if isTemporary || (mayConcernRange && accepted != nil) {
-      if let accepted { sources.limit(request.source, to: accepted) }
-      sources.failed(request.source, at: now, reason: .status(status), retryAfter: retryAfter)
+      if let accepted {
+        sources.limit(request.source, to: accepted)
+        sources.refusedAnother(request.source, at: now, retryAfter: retryAfter)
+      } else {
+        sources.failed(request.source, at: now, reason: .status(status), retryAfter: retryAfter)
+      }
     } else {
       sources.drop(request.source, .status(status))
       // Another source may send ranges.

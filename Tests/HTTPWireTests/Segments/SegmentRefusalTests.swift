@@ -205,6 +205,18 @@ private let first = Representation(length: 100, validator: "\"1\"")
     #expect(transfer.ended(1, .complete, at: .seconds(61)) == [send(5)])
   }
 
+  @Test("A source that refuses many further requests at once stays, and answers those that it accepts")
+  func refusedConnections() {
+    var transfer = SegmentedTransfer(sources: 1, connections: 8, minimum: 1 << 20, hasChecksum: false)
+    _ = transfer.start(nil, at: .zero)
+    _ = transfer.receive(.part(0..<(1 << 20), length: 64 << 20, validator: "\"1\""), for: 1, at: .zero)
+    for id in 2...8 {
+      _ = transfer.wrote(transfer.room(for: 16_384, in: 1), excess: 0, in: 1, at: .zero)
+      _ = transfer.receive(.refused(status: 503, isTemporary: true), for: id, at: .zero)
+    }
+    #expect(transfer.sources.dropped.isEmpty)
+  }
+
   @Test("A refusal of the only request of a later segment drops the source") func refusedLast() {
     var transfer = transfer(connections: 1)
     _ = transfer.start(nil, at: .zero)
