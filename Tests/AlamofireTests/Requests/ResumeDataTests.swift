@@ -111,20 +111,32 @@ import Testing
       (206, "0-9/*", nil, true, .range(10)), (206, "0-9/20", "gzip", true, .new),
       (206, "0-9/10", nil, false, .range(10)), (206, "0-9/20", nil, false, .refused),
       (206, "5-9/10", nil, false, .refused), (206, "0-9/*", nil, false, .refused),
-      (206, "0-9/20", "gzip", false, .refused),
+      (206, "0-9/20", "gzip", false, .refused), (206, nil, nil, false, .refused),
+      (206, "0-9/abc", nil, false, .refused), (206, "0-9/abc", nil, true, .new),
     ] as [(Int, String?, String?, Bool, Place)] {
       var fields: [HTTPHeader] = []
       if let range { fields.append(HTTPHeader(name: "Content-Range", value: "bytes \(range)")) }
       if let coding { fields.append(HTTPHeader(name: "Content-Encoding", value: coding)) }
       let head = ResponseHead(status: status, fields: fields)
       let place: Place? =
-        switch FileSink.WritePosition.new(for: head, mayBePart: mayBePart) {
+        switch FileSink.WritePosition.new(for: head, to: "GET", mayBePart: mayBePart) {
         case .success(.new): .new
         case .success(.range(let count)): .range(count)
         case .success(.aside), .success(.part): nil
         case .failure(let failure): failure.kind == .badServerResponse ? .refused : nil
         }
       #expect(place == expected, "\(status) \(range ?? "") \(coding ?? "") \(mayBePart)")
+    }
+    // A response to HEAD has no body, and other units do not count the bytes of a file.
+    for (method, range) in [("HEAD", "bytes 0-9/20"), ("GET", "items 0-9/20"), ("GET", "0-14/20")] {
+      let head = ResponseHead(status: 206, fields: [HTTPHeader(name: "Content-Range", value: range)])
+      for mayBePart in [true, false] {
+        let place = FileSink.WritePosition.new(for: head, to: method, mayBePart: mayBePart)
+        guard case .success(.new) = place else {
+          Issue.record("\(method) \(range) \(mayBePart): \(place)")
+          continue
+        }
+      }
     }
   }
 

@@ -188,10 +188,10 @@ final class DownloadPlan: Sendable {
     let pagePath = part == nil ? nil : transfer?.pagePath
     let limit = request.profile.options.bodySizeLimit
     let mayBePart = request.fields.contains { FieldName.equal($0.name, "Range") }
-    let writePosition: WritePosition = { head in
+    let writePosition: WritePosition = { [method = request.method] head in
       let position =
         resume?.writePosition(for: head, hasPart: part != nil, limit: limit)
-        ?? FileSink.WritePosition.new(for: head, mayBePart: mayBePart)
+        ?? FileSink.WritePosition.new(for: head, to: method, mayBePart: mayBePart)
       // A retry continues the part, whatever page the server has sent instead.
       guard case .success(.new) = position, let pagePath, !(200..<300).contains(head.status) else {
         return position

@@ -159,21 +159,34 @@ struct ResumeData: Equatable {
 
 extension FileSink.WritePosition {
   /// Returns the new file for the body of a response. A range of it ends where the response has announced. Fails for a
-  /// range of a file that was requested as a whole, because it would be taken for the whole file (RFC 9110 §15.3.7).
+  /// part of a file that was requested as a whole, because it would be taken for the whole file (RFC 9110 §15.3.7).
+  /// Ranges of other units are not parts of a file.
   ///
-  /// - Parameter mayBePart: Whether the caller has asked for a range.
-  static func new(for head: ResponseHead, mayBePart: Bool) -> Result<Self, TransportFailure> {
-    guard head.status == 206, let range = ContentRange(head), let bounds = range.bounds else {
-      return .success(.new)
+  /// - Parameters:
+  ///   - method:    The method of the request; a response to HEAD has no body, whatever it announces.
+  ///   - mayBePart: Whether the caller has asked for a range.
+  static func new(for head: ResponseHead, to method: String, mayBePart: Bool) -> Result<
+    Self, TransportFailure
+  > {
+    guard head.status == 206, method != "HEAD" else { return .success(.new) }
+    let range = ContentRange(head)
+    guard let range, let bounds = range.bounds else {
+      let unit = head.block.value(of: "Content-Range")?.prefix { $0 != " " }.lowercased()
+      return mayBePart || unit.map { $0 != "bytes" } ?? false ? .success(.new) : .failure(.partOfWhole)
     }
     guard mayBePart || (bounds.lowerBound == 0 && bounds.upperBound == range.total) else {
-      return .failure(
-        TransportFailure(
-          .badServerResponse, "The server sent a part of the file, although the whole file was asked for."))
+      return .failure(.partOfWhole)
     }
     // The range counts the bytes before they are decoded.
     return .success(
       Representation.isEncoded(head) ? .new : .range(count: bounds.upperBound - bounds.lowerBound))
+  }
+}
+
+extension TransportFailure {
+  fileprivate static var partOfWhole: TransportFailure {
+    TransportFailure(
+      .badServerResponse, "The server sent a part of the file, although the whole file was asked for.")
   }
 }
 
