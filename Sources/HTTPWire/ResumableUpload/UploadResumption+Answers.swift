@@ -79,6 +79,7 @@ extension UploadResumption {
     acknowledged = offset
     mustAskOffset = false
     if isComplete { return processCompletion(answer) }
+    mayStillStore = mayStillStore || mayBeComplete
     mayBeComplete = false
     statusAfterLastByte = nil
     return violatedLimit.map { .failure(.sizeNotAccepted(limit: $0)) } ?? .proceed
@@ -218,9 +219,12 @@ extension UploadResumption {
     switch answer.status {
     // A gateway answers with these if it lost the request, or the response of the server.
     case 408, 502, 504: false
-    case 409: dialect == .draft && answer.offset == nil && answer.problem != .mismatchingOffset
-    // In tus, the statuses 409 and 423 concern the offset and the lock of the upload.
-    case 423, 425, 429: dialect == .draft
+    case 409:
+      dialect == .draft && !mayStillStore && answer.offset == nil && answer.problem != .mismatchingOffset
+    // In tus, the statuses 409 and 423 concern the offset and the lock of the upload. An earlier request may have them,
+    // too.
+    case 423, 425: dialect == .draft && !mayStillStore
+    case 429: dialect == .draft
     default: (500..<600).contains(answer.status)
     }
   }

@@ -110,6 +110,9 @@ package struct UploadResumption: Sendable, Equatable {
   var readEnd: Int64 = 0
   /// Whether the server may have all bytes, so that it may have processed the upload.
   package internal(set) var mayBeComplete = false
+  /// Whether an earlier request has sent the last byte, and the server did not have it when it was asked. It may still
+  /// be storing what that request has sent.
+  var mayStillStore = false
   /// The failure of the server after the last byte; completing the upload does not undo it.
   package internal(set) var statusAfterLastByte: Int?
   /// The largest part that the server has not refused.

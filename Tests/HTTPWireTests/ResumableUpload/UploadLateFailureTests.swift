@@ -6,10 +6,15 @@ import Testing
   private static let url = "https://a.example/upload"
 
   /// Makes an upload that has sent all its bytes.
-  private static func sent(_ dialect: UploadResumption.Dialect) throws -> UploadResumption {
+  ///
+  /// - Parameter isRepeated: Whether an earlier request had sent them, too.
+  private static func sent(_ dialect: UploadResumption.Dialect, isRepeated: Bool = false) throws
+    -> UploadResumption
+  {
     let resource = try #require(UploadResource(url: url))
     var upload = UploadResumption(
-      length: 100, resource: resource, dialect: dialect, policy: UploadResumption.Policy())
+      length: 100, resource: resource, dialect: dialect, policy: UploadResumption.Policy(),
+      mayBeComplete: isRepeated)
     _ = upload.next()
     _ = upload.process(offset(0, false), at: url)
     _ = upload.next()
@@ -46,6 +51,16 @@ import Testing
     #expect(upload.process(UploadAnswer(status: status), at: Self.url) == .refusal)
     #expect(upload.next() == .offset)
     #expect(upload.process(Self.offset(100, nil), at: Self.url) == .result)
+  }
+
+  @Test(
+    "The lock of an earlier request, which the server still stores, is no failure of the upload",
+    arguments: [409, 423, 425])
+  func earlierRequest(status: Int) throws {
+    var upload = try Self.sent(.draft, isRepeated: true)
+    #expect(upload.process(UploadAnswer(status: status), at: Self.url) == .refusal)
+    #expect(upload.next() == .offset)
+    #expect(upload.process(Self.offset(100, true), at: Self.url) == .result)
   }
 
   @Test("A failure after the last byte counts in the next process, too", arguments: [500, nil])
