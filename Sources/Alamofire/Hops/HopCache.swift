@@ -108,17 +108,21 @@ extension HopLoop {
     guard isAnsweredFromCache, let store = services.cache.store else { return .event(answer(from: [])) }
     let key = services.cache.key(of: outgoing)
     if let found = store.find(key) { return .event(answer(from: found)) }
-    let (question, passesBodyOn) = (cacheQuestion, delegate.passesBodyOn)
+    let (question, isUsable) = (cacheQuestion, usability)
     return .task {
-      store.read(key) { CacheDecision.choice(of: Self.usable($0, passesBodyOn), for: question) }
+      store.read(key) { CacheDecision.choice(of: $0.filter(isUsable), for: question) }
     } then: { hops, found in
       .event(hops.answer(from: found))
     }
   }
 
-  /// Returns the stored responses that can be used: a file or a stream receives complete content only.
-  private static func usable(_ found: [StoredResponse], _ passesBodyOn: Bool) -> [StoredResponse] {
-    passesBodyOn ? found.filter { $0.head.status == 200 } : found
+  /// Whether a stored response can be used: a file or a stream receives complete content only, and only the server
+  /// itself can refuse a credential.
+  private var usability: @Sendable (StoredResponse) -> Bool {
+    let (passesBodyOn, hasProof) = (delegate.passesBodyOn, credentials.proof != nil)
+    return { stored in
+      passesBodyOn ? stored.head.status == 200 : !hasProof || stored.head.status != 401
+    }
   }
 
   private var cacheQuestion: CacheDecision.Question {
@@ -131,7 +135,7 @@ extension HopLoop {
   private mutating func answer(from found: [StoredResponse]) -> StageEvent {
     let (question, request) = (cacheQuestion, outgoing)
     let policy = question.policy
-    let stored = Self.usable(found, delegate.passesBodyOn)
+    let stored = found.filter(usability)
     switch CacheDecision.decide(question, stored: stored, now: now) {
     case .send: break
     case .serve(let stored):

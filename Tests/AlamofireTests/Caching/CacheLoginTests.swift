@@ -7,13 +7,13 @@ import Testing
 
 @Suite("The cache and credentials", .timeLimit(.minutes(5))) struct CacheLoginTests {
   /// Makes a server whose response depends on the credential. `control` decides whether the response may be stored.
-  private static func server(_ control: String = "max-age=60", challengesMayBeStored: Bool = false)
+  private static func server(_ control: String = "max-age=60", challengesMayBeStored: String? = nil)
     -> FakeTransport
   {
     FakeTransport { request, _ in
       guard let proof = request.value("Authorization") else {
         var fields = [("WWW-Authenticate", #"Basic realm="r""#)]
-        if challengesMayBeStored { fields.append(("Cache-Control", "max-age=600")) }
+        if let challengesMayBeStored { fields.append(("Cache-Control", challengesMayBeStored)) }
         return .status(401, "who?", headers: fields)
       }
       return .cacheable(proof, control)
@@ -42,8 +42,9 @@ import Testing
     #expect(await Self.get(other, as: nil).status == 401)
   }
 
-  @Test("A stored challenge is answered") func storedChallenge() async {
-    let fixture = CacheFixture(Self.server(challengesMayBeStored: true))
+  @Test("A stored challenge is answered", arguments: ["max-age=600", "public, max-age=600"])
+  func storedChallenge(control: String) async {
+    let fixture = CacheFixture(Self.server(challengesMayBeStored: control))
     #expect(await Self.get(fixture, as: nil).description == "401 who? n")
     #expect(await Self.get(fixture, as: nil).description == "401 who? c")
     #expect(await Self.get(fixture, as: "ada").body == Self.field("ada"))
@@ -55,7 +56,7 @@ import Testing
   @Test("A challenge that was answered is not stored, because its body was not read") func answeredChallenge()
     async
   {
-    let fixture = CacheFixture(Self.server(challengesMayBeStored: true))
+    let fixture = CacheFixture(Self.server(challengesMayBeStored: "max-age=600"))
     #expect(await Self.get(fixture, as: "ada").description == "200 \(Self.field("ada")) nn")
     #expect(await Self.get(fixture, as: nil).description == "401 who? n")
     #expect(await Self.get(fixture, as: nil).description == "401 who? c")
