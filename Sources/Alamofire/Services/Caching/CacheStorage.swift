@@ -106,7 +106,11 @@ final class CacheStorage: Sendable {
     }
   }
 
-  /// Returns the responses for a URL. Of several files, only the heads are read, and the body of the chosen one.
+  /// The size up to which bodies are read with their heads, so that the next look-up finds them in memory.
+  private static let smallBody = 16_384
+
+  /// Returns the responses for a URL. Of several files with large bodies, only the heads are read, and the body of the
+  /// chosen one.
   ///
   /// - Parameter choose: Returns the response whose body is needed. Asked again if its file proves to be invalid.
   func read(_ key: CacheKey, choosing choose: ([StoredResponse]) -> StoredResponse?) -> [StoredResponse] {
@@ -135,7 +139,9 @@ final class CacheStorage: Sendable {
     case .missing: stored = nil
     case .bytes(let bytes): stored = StoredResponse.decodeHead(bytes)
     }
-    if let stored, EntryID(stored) == id { return stored }
+    if let stored, EntryID(stored) == id {
+      return stored.bodyLength <= Self.smallBody ? read(id, files) : stored
+    }
     change { $0.read(id, nil) }
     return nil
   }

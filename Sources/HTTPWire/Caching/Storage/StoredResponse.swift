@@ -9,6 +9,8 @@ package final class StoredResponse: Sendable {
   package let body: Data
   /// The number of bytes of the body, also of one that was not read.
   package let bodyLength: Int
+  /// Whether the body was read, so that the response can be used.
+  package let hasBody: Bool
   package let selection: Selection
   /// The time at which the request was sent, and that at which the response came: seconds since 1970.
   package let requestTime: Int64
@@ -28,6 +30,7 @@ package final class StoredResponse: Sendable {
     self.head = head
     self.body = body
     self.bodyLength = bodyLength ?? body.count
+    hasBody = bodyLength == nil
     self.selection = selection
     self.requestTime = requestTime
     self.responseTime = responseTime
@@ -56,13 +59,10 @@ package final class StoredResponse: Sendable {
     head: ResponseHead, selection: Selection, requestTime: Int64, responseTime: Int64
   ) -> StoredResponse {
     StoredResponse(
-      key: key, head: head, body: body, bodyLength: bodyLength, selection: selection,
+      key: key, head: head, body: body, bodyLength: hasBody ? nil : bodyLength, selection: selection,
       requestTime: requestTime,
       responseTime: responseTime, attachment: attachment, staysInMemory: staysInMemory)
   }
-
-  /// Whether the body was read, so that the response can be used.
-  package var hasBody: Bool { body.count == bodyLength }
 
   /// The time at which the server created the response: seconds since 1970.
   package var date: Int64 {
