@@ -186,8 +186,8 @@ open class Session: @unchecked Sendable {
   }
 
   /// Makes a request that sends a stream, once. Without a `Content-Length` in `headers` the body is sent in chunks
-  /// (RFC 9112 §7.1); with one, a stream of another length is an error. So is a retry after a part of the stream was
-  /// read. The stream must not be open.
+  /// (RFC 9112 §7.1); with one, a stream of another length is an error, and the last byte waits for the end of the
+  /// stream. A retry after a part of the stream was read is an error, too. The stream must not be open.
   open func upload(
     _ stream: InputStream, to convertible: any URLConvertible, method: HTTPMethod = .post,
     headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
