@@ -2,8 +2,7 @@ import Foundation
 import Scorecard
 
 /// Counts the operations of a request, and compares them with the limits of `Thresholds/counts.json`. Counts depend
-/// little on the load of the machine, so they can fail a build where times cannot. The limit of system calls applies to
-/// the number beyond the floor's in the same run.
+/// little on the load of the machine, so they can fail a build where times cannot.
 struct CountsCheck {
   /// Runs clients with the counting library preloaded and with all cores. On one core, a thread that is woken replaces
   /// the one that woke it, so that the loop would rarely be found asleep.
@@ -34,10 +33,9 @@ struct CountsCheck {
       for row in try requestCounts(concurrency) + socketCounts(concurrency) {
         Console.say(Self.line(row.floor, nil))
         for counts in row.ours {
-          // The number of system calls of a loop depends on the machine, for the floor as well.
-          let limit = limits.first(where: counts.matches)?.withSystemCalls(above: row.floor.systemCalls)
+          let limit = limits.first(where: counts.matches)
           Console.say(Self.line(counts, limit))
-          found.append(counts.limit(above: row.floor.systemCalls))
+          found.append(counts.limit)
           isWithin = isWithin && Self.isWithin(counts, limit)
         }
       }

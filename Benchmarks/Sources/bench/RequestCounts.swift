@@ -20,7 +20,7 @@ struct RequestCounts: Codable {
   var dispatches: Double
   /// Jobs for the threads of Swift or for the main thread, and wake-ups of the event loop.
   var threadHops: Double
-  /// System calls, the futexes of libdispatch among them. In a limit, the number beyond the floor's.
+  /// System calls, the futexes of libdispatch among them.
   var systemCalls: Double
 
   private enum CodingKeys: String, CodingKey {
@@ -30,7 +30,7 @@ struct RequestCounts: Codable {
     case allocations
     case dispatches
     case threadHops = "thread_hops"
-    case systemCalls = "system_calls_beyond_floor"
+    case systemCalls = "system_calls"
   }
 
   /// The four counts with their names.
@@ -61,16 +61,8 @@ struct RequestCounts: Codable {
     row == other.row && client == other.client && concurrency == other.concurrency
   }
 
-  /// Returns the limit for runs in which the floor makes `floor` system calls.
-  func withSystemCalls(above floor: Double) -> RequestCounts {
-    var limit = self
-    limit.systemCalls = (systemCalls + floor).rounded(toDigits: 2)
-    return limit
-  }
-
-  /// Returns a limit that allows for variation by the scheduler. The scheduler affects system calls most, and calls
-  /// of libdispatch not at all.
-  func limit(above floor: Double) -> RequestCounts {
+  /// The limit, which allows for variation by the scheduler. The scheduler does not affect calls of libdispatch.
+  var limit: RequestCounts {
     func limit(_ value: Double, _ share: Double, _ more: Double) -> Double {
       (value * (1 + share) + more).rounded(toDigits: 1)
     }
@@ -78,7 +70,7 @@ struct RequestCounts: Codable {
     limits.allocations = limit(allocations, 0.05, 1)
     limits.dispatches = limit(dispatches, 0, 0.1)
     limits.threadHops = limit(threadHops, 0.05, 0.1)
-    limits.systemCalls = limit(systemCalls - floor, 0, 0.8)
+    limits.systemCalls = limit(systemCalls, 0.05, 0.1)
     return limits
   }
 }
