@@ -184,20 +184,6 @@ import Testing
     socket.cancel()
   }
 
-  @Test("A connection that is suspended while a pong is due is not cut")
-  func suspendedPong() async throws {
-    let fake = FakeSocketSession()
-    let (socket, events, stream) = try await fake.connected(.pingInterval(10))
-    #expect(await stream.events(count: 1).count == 1)
-    socket.suspend()
-    let other = fake.session.webSocketRequest(to: "ws://a.test/", configuration: .pingInterval(10))
-    let ends = other.recorded()
-    try await fake.streams.streams.value(1).accept()
-    #expect(await ends.wait(for: 2) == [.connected(nil), .completed(.timedOut)], "so much time has passed")
-    #expect(stream.ends.count == 0 && events.values == [.connected(nil)])
-    socket.cancel()
-  }
-
   // MARK: The end at each moment
 
   enum Moment: CaseIterable { case connecting, waiting, accepted, sending, closing, closed }

@@ -61,6 +61,24 @@ import Testing
     #expect(await events.wait(for: 2) == [.connected(nil), .completed(.timedOut)], "there is no answer")
   }
 
+  @Test("A connection that is suspended while a pong is due is not cut")
+  func suspendedPong() async throws {
+    // On a slow machine, the time for the pong may be over before the connection is suspended.
+    for interval in [0.1, 1, 5, 20] {
+      let fake = FakeSocketSession()
+      let (socket, events, stream) = try await fake.connected(.pingInterval(interval))
+      defer { socket.cancel() }
+      #expect(await stream.events(count: 1).count == 1)
+      socket.suspend()
+      await stream.settle()
+      guard stream.ends.count == 0 else { continue }
+      try await passTime(fake, .pingInterval(interval))
+      #expect(stream.ends.count == 0 && events.values == [.connected(nil)])
+      return
+    }
+    Issue.record("the connection was never suspended in time")
+  }
+
   @Test("A connection that waits for the readers of its messages does not wait for a pong") func unreadPong()
     async throws
   {
