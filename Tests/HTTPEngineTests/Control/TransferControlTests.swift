@@ -133,35 +133,10 @@ import Testing
     #expect(try await suspended.text == "third")
   }
 
-  @Test("A transfer that is suspended while it connects leaves its place to another one")
-  func suspendedWhileConnecting() async throws {
-    let gate = Gate()
-    let connections = Counter()
-    let server = try StreamTestServer { connection in
-      connections.enter()
-      if connections.most == 1 { try connection.pass(gate) }
-      try connection.startTLS(.localhost)
-      while true {
-        _ = try connection.readHead()
-        try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-      }
-    }
-    let client = Client(connectionsPerHost: 1)
-    let url = "https://localhost:\(server.port)/"
-    let watcher = Watcher()
-    async let suspended = client.get(url, watcher: watcher)
-    await gate.waitForArrival()
-    watcher.suspend()
-    #expect(try await client.get(url).text == "ok")
-    #expect(await client.transport.snapshot().hosts.flatMap { $0.waiting.map(\.reason) } == [.suspended])
-    watcher.resume()
-    #expect(try await suspended.text == "ok")
-    gate.open()
-  }
-
-  @Test("A transfer that is suspended before its login has begun leaves its place, too") func suspendedLogin()
-    async throws
-  {
+  @Test(
+    "A transfer that is suspended while it connects leaves its place to another one, also before its login",
+    arguments: [false, true])
+  func suspendedWhileConnecting(logsIn: Bool) async throws {
     let gate = Gate()
     let connections = Counter()
     let server = try StreamTestServer { connection in
@@ -180,7 +155,7 @@ import Testing
     let url = "https://localhost:\(server.port)/"
     let login = ConnectionLogin(
       scheme: .ntlm, credential: PasswordCredential(user: "anna", password: "secret"))
-    let request = try client.request(url).changing { $0.login = login }
+    let request = try client.request(url).changing { if logsIn { $0.login = login } }
     let watcher = Watcher()
     async let suspended = client.send(request, watcher: watcher)
     await gate.waitForArrival()
