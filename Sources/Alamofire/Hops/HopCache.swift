@@ -286,8 +286,8 @@ extension HopLoop {
     guard let store = services.cache.store, let response = responses.last else { return .done }
     if !request.isSafe, services.cache.invalidate(by: outgoing, response.head) { return .done }
     let key = services.cache.key(of: outgoing)
-    // A store that is not open yet, or has to read files, would block the loop's thread.
-    let mayBlock = store.waits || store.find(key) == nil
+    // A store that is not open yet, has to read files, or joins parts would block the loop's thread.
+    let mayBlock = store.waits || store.find(key) == nil || response.head.status == 206
     let candidate = candidate(of: response, store, key)
     let (cache, asks) = (services.cache, asksObservers)
     guard mayBlock else {
