@@ -53,8 +53,8 @@ import Testing
   func history(isForgotten: Bool) {
     var state = RequestCore.CoreState()
     if isForgotten { state.results.history.value.isForgotten = true }
-    state.add(request("a"))
-    state.add(request("b"))
+    _ = state.add(request("a"))
+    _ = state.add(request("b"))
     #expect(state.requests == (isForgotten ? [request("b")] : [request("a"), request("b")]))
     #expect(state.keepsEarlierAttempts == !isForgotten)
     state.results.history.value.add(exchange)
@@ -65,7 +65,7 @@ import Testing
   @Test("A request keeps its last hundred requests and responses") func longHistory() {
     var state = RequestCore.CoreState()
     for index in 0..<250 {
-      state.add(request("\(index)"))
+      #expect(state.add(request("\(index)")) == (index < 100 ? nil : request("\(index - 100)")))
       state.results.history.value.add(Exchange(url: nil, head: ResponseHead(status: 200 + index)))
     }
     state.results.store(exchange, body: nil)
@@ -89,7 +89,7 @@ import Testing
     func response() -> URLResponse? { state.taskView.response }
     #expect(response() == nil)
     let url = URL(fileURLWithPath: "/x")
-    state.add(request("x"))
+    _ = state.add(request("x"))
     state.results.beginResponse(ResponseHead(status: 201))
     #expect((response() as? HTTPURLResponse)?.statusCode == 201)
     state.results.store(Exchange(url: url, head: ResponseHead(status: 202)), body: nil)

@@ -97,13 +97,14 @@ struct AttemptHistory: RareValue {
   /// Whether earlier attempts are forgotten, because there is no limit to their number.
   var isForgotten = false
 
-  mutating func add(_ request: URLRequest) { Self.append(request, to: &requests) }
+  /// Adds the request of an attempt. Returns the request of a forgotten attempt.
+  mutating func add(_ request: URLRequest) -> URLRequest? { Self.append(request, to: &requests) }
 
-  mutating func add(_ exchange: Exchange) { Self.append(exchange, to: &exchanges) }
+  mutating func add(_ exchange: Exchange) { _ = Self.append(exchange, to: &exchanges) }
 
-  private static func append<Element>(_ element: Element, to elements: inout [Element]) {
-    if elements.count >= limit - 1 { elements.removeFirst() }
-    elements.append(element)
+  private static func append<Element>(_ element: Element, to elements: inout [Element]) -> Element? {
+    defer { elements.append(element) }
+    return elements.count >= limit - 1 ? elements.removeFirst() : nil
   }
 }
 
@@ -120,9 +121,12 @@ extension RequestCore.CoreState {
   /// Whether the requests and responses of earlier attempts are retained.
   var keepsEarlierAttempts: Bool { results.history.read { $0.isForgotten } != true }
 
-  mutating func add(_ request: URLRequest) {
-    guard let earlier = results.replaceRequest(with: request), keepsEarlierAttempts else { return }
-    results.history.value.add(earlier)
+  /// Adds the request of the current attempt. Returns the request of a forgotten attempt, which has to be released
+  /// outside of the lock, because its body stream may be an object of the caller.
+  mutating func add(_ request: URLRequest) -> URLRequest? {
+    let earlier = results.replaceRequest(with: request)
+    guard let earlier, keepsEarlierAttempts else { return earlier }
+    return results.history.value.add(earlier)
   }
 
   /// The results as response handlers receive them.
@@ -184,11 +188,15 @@ extension RequestCore {
 
 extension RequestCore {
   func created(_ request: URLRequest, of owner: any RunOwner) {
-    let (notices, listeners) = state.withLock { state -> (RequestWatchers.Notices?, RequestListeners?) in
-      state.add(request)
+    var notices: RequestWatchers.Notices?
+    var listeners: RequestListeners?
+    _ = state.withLock { state in
       if session.makesRequestsAtOnce { state.observed.tasks.begin() }
-      guard state.observed.added.isChanged else { return (nil, nil) }
-      return (state.observed.added.value.watchers.requestCreated(), state.observed.added.value.listeners)
+      if state.observed.added.isChanged {
+        notices = state.observed.added.value.watchers.requestCreated()
+        listeners = state.observed.added.value.listeners
+      }
+      return state.add(request)
     }
     if let listeners {
       for continuation in listeners.requests { continuation.yield(request) }
@@ -204,7 +212,7 @@ extension RequestCore {
 
   /// Records a request that was created, but could not be adapted, and is therefore never sent in this form.
   func adaptationFailed(_ request: URLRequest, of owner: any RunOwner) {
-    state.withLock { $0.add(request) }
+    _ = state.withLock { $0.add(request) }
     creationFailed(of: owner)
   }
 
