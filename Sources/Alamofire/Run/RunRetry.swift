@@ -29,8 +29,9 @@ extension AttemptLoop {
     // After the end of its session no request starts, not even for a late handler. The readers have received a part of
     // the body and could not tell it apart from the body of another attempt.
     guard registryIndex != nil, core.kind.mayBeginAgain(core) else { return refuseRetry() }
-    return .task { [request, failure] in
-      await request.retryDecision(about: failure)
+    return .task { [core, request, failure] in
+      guard core.servesLateHandlers else { return await request.retryDecision(about: failure) }
+      return await core.askRetriers { await request.retryDecision(about: failure) }
     } then: { loop, decision in
       switch decision {
       case .retry: .event(.retry(isRequested: true))

@@ -169,6 +169,52 @@ struct RetryTests {
     #expect(fake.requests.count == 1 && request.retryCount == 0 && spy.retryCount == 1)
   }
 
+  /// Decodes nothing, waits for a latch, and returns whether its task was cancelled.
+  private struct TaskObserver: DataResponseSerializerProtocol {
+    let wait: @Sendable () -> Void
+
+    func serialize(request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?) throws
+      -> Bool
+    {
+      wait()
+      return Task.isCancelled
+    }
+  }
+
+  @Test("A cancellation does not reach the serializers of late handlers", arguments: [false, true])
+  func cancelledWhileSerializing(asksBefore: Bool) async {
+    let (isAsked, isSerializing) = (Latch(), Latch())
+    let gate = DispatchSemaphore(value: 0)
+    let spy = SpyInterceptor(retry: { _, _, _ in
+      isAsked.open()
+      return .retryWithDelay(3600)
+    })
+    let session = Session.retained(fake: FakeTransport(.text("not JSON")), interceptor: spy)
+    let request = session.request("http://a.test/")
+    #expect(await request.end().error == nil)
+    async let first = asksBefore ? decoded(request) : nil
+    if asksBefore { await isAsked.wait() }
+    let observer = TaskObserver {
+      isSerializing.open()
+      if !asksBefore { _ = gate.wait(timeout: .now() + 60) }
+    }
+    async let isCancelled = withCheckedContinuation { continuation in
+      request.response(queue: .global(), responseSerializer: observer) {
+        continuation.resume(returning: $0.value)
+      }
+    }
+    if asksBefore {
+      request.cancel()
+      #expect(await first?.error?.isResponseSerializationError == true)
+    } else {
+      await isSerializing.wait()
+      request.cancel()
+      gate.signal()
+    }
+    #expect(await isCancelled == false)
+    #expect(request.isFinished && request.error == nil && spy.retryCount == (asksBefore ? 1 : 0))
+  }
+
   @Test("An attempt for a late handler can be cancelled") func cancelledLateAttempt() async {
     let reached = Latch()
     let fake = FakeTransport(.text("not JSON"), .json("{}").held(by: Latch(), reached: reached))

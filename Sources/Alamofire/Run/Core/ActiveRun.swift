@@ -48,6 +48,16 @@ struct ActiveRun: Sendable {
     number += 1
   }
 
+  // MARK: Retriers of late handlers
+
+  /// The task that asks retriers because of a late handler. It is no task of the run, because other handlers may be
+  /// served after it was cancelled.
+  private var asking: Task<RetryDecision, Never>?
+
+  mutating func beginAsking(in task: Task<RetryDecision, Never>) { asking = task }
+
+  mutating func endAsking() -> Task<RetryDecision, Never>? { asking.take() }
+
   // MARK: Gates
 
   /// Parks the run at a gate. `proceed` continues it once the gate is open.
@@ -108,6 +118,9 @@ extension RequestCore {
   /// Whether no attempt may follow because of a late handler.
   var refusesRetry: Bool { state.withLock { $0.lifecycle.refusesRetry } }
 
+  /// Whether only handlers are served that were added after the end.
+  var servesLateHandlers: Bool { state.withLock { $0.lifecycle.servesLateHandlers } }
+
   /// Whether the request is resumed and nothing has failed.
   var maySend: Bool { state.withLock { $0.lifecycle.state == .resumed && $0.results.error == nil } }
 
@@ -119,20 +132,34 @@ extension RequestCore {
     // cancelled.
     let isCancelled = state.withLock { state in
       guard state.run.add(task, at: position) else { return false }
-      let isOver = state.results.error != nil || state.lifecycle.refusesRetry
+      // Late handlers are served although the request may not be sent again.
+      let isOver = state.results.error != nil && !state.lifecycle.refusesRetry
       return isOver && !state.lifecycle.mayAttemptAgain
     }
     if isCancelled { task.cancel() }
   }
 
-  /// Cancels the run and ends its waits.
+  /// Cancels the task and the transfer of the run, and ends its waits.
   func cancelRun() {
     kind.readersLeave()
-    endWaits()
+    state.withLock { $0.run.takeCancellation() }.perform()
   }
 
-  /// Cancels the task and the transfer of the run, and ends its waits.
-  func endWaits() { state.withLock { $0.run.takeCancellation() }.perform() }
+  /// Returns the answer of retriers because of a late handler. ``refuseRetry()`` ends the wait for it.
+  func askRetriers(_ ask: @escaping @Sendable () async -> RetryDecision) async -> RetryDecision {
+    let task = Task { await ask() }
+    let isRefused = state.withLock { state in
+      state.run.beginAsking(in: task)
+      return state.lifecycle.refusesRetry
+    }
+    if isRefused { refuseRetry() }
+    let decision = await task.value
+    _ = state.withLock { $0.run.endAsking() }
+    return decision
+  }
+
+  /// Ends the wait for a retrier because of a late handler.
+  func refuseRetry() { state.withLock { $0.run.endAsking() }?.cancel() }
 
   /// Suspends or resumes the running transfer, as the state of the request says. Compares again afterwards, because
   /// another thread may have changed the state.

@@ -175,7 +175,7 @@ package final class RequestCore: Sendable {
       // Other transfers of a discretionary session do not wait for this one.
       kind.held()
     case .cancel: cancelRun()
-    case .refuseRetry: if mayBeRetried { endWaits() }
+    case .refuseRetry: refuseRetry()
     }
   }
 

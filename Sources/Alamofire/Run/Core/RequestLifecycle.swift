@@ -41,7 +41,7 @@ package struct RequestLifecycle: Sendable {
   /// Whether the request was cancelled by ``closed()``, so that it ends by a closing handshake.
   package private(set) var isClosing = false
   /// Whether the run only serves handlers that were added after the end of the request, so that its outcome stays.
-  private var servesLateHandlers = false
+  package private(set) var servesLateHandlers = false
   /// Whether the request was cancelled, or its session has ended, while such handlers were served.
   package private(set) var refusesRetry = false
 
