@@ -126,6 +126,8 @@ enum Known {
     let pem = Data(Known.certificate.utf8)
     try withFolder(["b.der": certificate.data, "a.PEM": pem, "c.txt": Data("text".utf8)]) {
       (folder: URL) throws in
+      try FileManager.default.createDirectory(
+        at: folder.appendingPathComponent("older.pem"), withIntermediateDirectories: false)
       #expect(try Certificate.all(inFolder: folder) == [certificate, certificate])
       #expect(try Certificate.all(contentsOf: folder.appendingPathComponent("a.PEM")) == [certificate])
     }

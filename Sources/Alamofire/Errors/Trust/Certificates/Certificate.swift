@@ -109,9 +109,14 @@ extension Certificate {
     } catch {
       throw ReadingError(path: folder.path, error.localizedDescription)
     }
-    let certificates = names.filter { CertificateFiles.endings.contains(($0 as NSString).pathExtension) }
-      .sorted()
-    return try certificates.flatMap { try all(contentsOf: folder.appendingPathComponent($0)) }
+    let files = names.filter { CertificateFiles.endings.contains(($0 as NSString).pathExtension) }.sorted()
+      .map { folder.appendingPathComponent($0) }
+    return try files.filter { !isFolder($0) }.flatMap { try all(contentsOf: $0) }
+  }
+
+  private static func isFolder(_ file: URL) -> Bool {
+    var isFolder: ObjCBool = false
+    return FileManager.default.fileExists(atPath: file.path, isDirectory: &isFolder) && isFolder.boolValue
   }
 }
 
