@@ -33,6 +33,8 @@ final class TLSConnection {
   @exclusivity(unchecked) private var choice: Choice?
   /// Whether the server has asked for a certificate of the client.
   @exclusivity(unchecked) private var isAskedForIdentity = false
+  /// OpenSSL's messages about a violation, which the connection below would have cleared while it wrote the alert.
+  @exclusivity(unchecked) private var violation: String?
   /// The key under which sessions are stored and found; `nil` if none is resumed.
   @exclusivity(unchecked) private var resumption: (sessions: TLSSessions, key: AnyHashable)?
 
@@ -237,9 +239,11 @@ final class TLSConnection {
     ERR_clear_error()
     var count = 0
     pipeEnd = .none
+    violation = nil
     let status = step(&count)
     guard status != 1 else { return .moved(count) }
-    let error = SSL_get_error(session, status)
+    // Whether the alert was written does not matter.
+    let error = violation == nil ? SSL_get_error(session, status) : SSL_ERROR_SSL
     switch error {
     case SSL_ERROR_WANT_READ: return .waitsToRead
     case SSL_ERROR_WANT_WRITE: return .waitsToWrite
@@ -266,6 +270,12 @@ final class TLSConnection {
     return .failed(failure)
   }
 
+  /// Keeps OpenSSL's messages before a write, because a secure connection below clears them.
+  func keepViolation() {
+    guard connection is TLSPipe, ERR_peek_error() != 0 else { return }
+    violation = violation ?? OpenSSLBytes.errors()
+  }
+
   /// Returns the first failure, perhaps of the connection below, and keeps it.
   private func lost() -> TransportFailure? {
     if failure == nil, case .failed(let below) = pipeEnd { failure = below }
@@ -279,7 +289,7 @@ final class TLSConnection {
 
   private func broken() -> TransportFailure {
     let host = peer.description
-    let said = OpenSSLBytes.errors()
+    let said = violation ?? OpenSSLBytes.errors()
     if !renegotiation.isGoingOn, let refusal = refusalOfIdentity(said) { return refusal }
     guard case .open = state else {
       return TransportFailure(
@@ -397,7 +407,9 @@ final class TLSConnection {
         if let failure = tls.failure { return failure.chain == nil ? 0 : -1 }
         tls.isAccepted = true
       }
-      return tls.choosesIdentity ? tls.chosenIdentity() : 1
+      // Since the connection was made, the client may have decided to remain anonymous.
+      guard tls.choosesIdentity, tls.choice != nil || tls.peer.choosesIdentity else { return 1 }
+      return tls.chosenIdentity()
     } ?? 0
   }
 

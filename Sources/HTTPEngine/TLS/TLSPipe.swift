@@ -67,7 +67,10 @@ enum PipeBIO {
 
   private static let write: @convention(c) (OpaquePointer?, UnsafePointer<CChar>?, Int32) -> Int32 = {
     pipe, bytes, count in
-    step(of: pipe) { $0.connection.write(UnsafeRawBufferPointer(start: bytes, count: Int(max(0, count)))) }
+    step(of: pipe) { tls in
+      tls.keepViolation()
+      return tls.connection.write(UnsafeRawBufferPointer(start: bytes, count: Int(max(0, count))))
+    }
   }
 
   /// Accepts a flush, which has nothing to do, and the question for the end of the connection. No other command.

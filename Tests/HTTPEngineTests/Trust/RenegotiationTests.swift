@@ -3,6 +3,7 @@ import FoundationEssentials
 import HTTPSystem
 import HTTPTestServer
 import HTTPWire
+import Synchronization
 import Testing
 
 @testable import HTTPEngine
@@ -13,11 +14,13 @@ import Testing
   /// A client without an identity, with one, one that has to choose, and one that has chosen none.
   private enum Party { case anonymous, identified, choosing, declining }
 
-  private struct ChoosingEvaluator: ServerEvaluator {
-    let wantsToChoose: Bool
+  private final class ChoosingEvaluator: ServerEvaluator {
+    let wantsToChoose: Atomic<Bool>
+
+    init(wantsToChoose: Bool) { self.wantsToChoose = Atomic(wantsToChoose) }
 
     func evaluate(_ chain: PresentedChain, for profile: ConnectionProfile) -> TrustVerdict { .accept }
-    func choosesIdentity(forHost host: String, port: Int) -> Bool { wantsToChoose }
+    func choosesIdentity(forHost host: String, port: Int) -> Bool { wantsToChoose.load(ordering: .relaxed) }
   }
 
   private static func profile(_ client: Party) throws -> ConnectionProfile {
@@ -107,6 +110,25 @@ import Testing
       setup.server.renegotiate()
       setup.converse()
       #expect(ending.failure?.kind == .identityUndecided && setup.pipe.isClosed)
+    }
+  }
+
+  @Test("A client that has decided to remain anonymous is not asked again on an older connection")
+  func decided() async throws {
+    try await ConnectionFixture.run { fixture in
+      let setup = try Setup(fixture, .choosing)
+      let (exchange, ending) = try fixture.exchange("POST", .bytes(Data([1, 2, 3])))
+      fixture.pool.serve(exchange)
+      _ = try fixture.open(setup.pipe, setup.tls)
+      setup.server.receive()
+      let evaluator = try #require(setup.tls.peer.profile.evaluator as? ChoosingEvaluator)
+      evaluator.wantsToChoose.store(false, ordering: .relaxed)
+      setup.server.renegotiate()
+      setup.converse()
+      #expect(!setup.server.hasClientCertificate && !setup.tls.renegotiation.wasRefused)
+      setup.server.send(Self.ok)
+      setup.converse()
+      #expect(ending.text == "ok", "\(ending.failure?.message ?? "")")
     }
   }
 

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 import HTTPTestServer
 import HTTPWire
@@ -37,5 +38,23 @@ import Testing
   @Test("A handshake ends with the failure of the connection")
   func brokenConnection() async throws {
     try await expectFailure(.connectionLost) { $0.afterIncoming = .failed(.lost("localhost", ECONNRESET)) }
+  }
+
+  @Test("A violation behind a proxy over TLS is the reason of the failure")
+  func violationBehindProxy() async throws {
+    let proxy = try StreamTestServer { connection in
+      try connection.startTLS(.localhost)
+      while try !connection.line().isEmpty {}
+      try connection.write("HTTP/1.1 200 OK\r\n\r\n")
+      _ = try connection.read()
+      try connection.write(Self.unexpected)
+      _ = try connection.readToEnd()
+    }
+    var settings = ProxyServer(.https, host: "localhost", port: proxy.port)
+    settings.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
+    let client = Client { $0.proxy = .server(settings) }
+    let failure = try await client.failure(of: "https://nowhere.test/")
+    #expect(failure.kind == .secureConnectionFailed)
+    #expect(failure.message.contains("unexpected message"), "\(failure.message)")
   }
 }
