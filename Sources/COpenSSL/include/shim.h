@@ -156,6 +156,39 @@ static inline const GENERAL_NAMES *openssl_list_names(const ISSUING_DIST_POINT *
   if (!point->distpoint || point->distpoint->type != 0) return NULL;
   return point->distpoint->name.fullname;
 }
+// Names the issuer of the certificate of an entry (RFC 5280 §5.3.3). Returns 1 on success.
+static inline int openssl_set_issuer_of_entry(X509_REVOKED *entry, const X509_NAME *issuer) {
+  GENERAL_NAMES *names = GENERAL_NAMES_new();
+  GENERAL_NAME *name = GENERAL_NAME_new();
+  X509_NAME *copy = X509_NAME_dup(issuer);
+  int isSet = 0;
+  if (names && name && copy) {
+    GENERAL_NAME_set0_value(name, GEN_DIRNAME, copy);
+    copy = NULL;
+    if (sk_GENERAL_NAME_push(names, name) > 0) {
+      name = NULL;
+      isSet = X509_REVOKED_add1_ext_i2d(entry, NID_certificate_issuer, names, 1, X509V3_ADD_DEFAULT);
+    }
+  }
+  X509_NAME_free(copy);
+  GENERAL_NAME_free(name);
+  GENERAL_NAMES_free(names);
+  return isSet;
+}
+// Whether an entry of a list has a critical extension other than those of RFC 5280 §5.3.
+static inline int openssl_list_has_unknown_entries(X509_CRL *list) {
+  STACK_OF(X509_REVOKED) *entries = X509_CRL_get_REVOKED(list);
+  for (int index = 0; index < sk_X509_REVOKED_num(entries); index++) {
+    const X509_REVOKED *entry = sk_X509_REVOKED_value(entries, index);
+    for (int place = 0; place < X509_REVOKED_get_ext_count(entry); place++) {
+      X509_EXTENSION *extension = X509_REVOKED_get_ext(entry, place);
+      if (!X509_EXTENSION_get_critical(extension)) continue;
+      int kind = OBJ_obj2nid(X509_EXTENSION_get_object(extension));
+      if (kind != NID_crl_reason && kind != NID_invalidity_date && kind != NID_certificate_issuer) return 1;
+    }
+  }
+  return 0;
+}
 static inline int openssl_string_count(const STACK_OF(OPENSSL_STRING) * strings) {
   return sk_OPENSSL_STRING_num(strings);
 }

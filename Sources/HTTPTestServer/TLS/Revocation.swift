@@ -118,24 +118,15 @@ extension Routes {
 public enum RevocationListRule: Sendable, Equatable {
   /// A critical extension that clients do not know (RFC 5280 §5.2).
   case unknown
+  /// Such an extension in each entry (RFC 5280 §5.3).
+  case unknownInEntries
   /// A list of the changes since list number 1 (RFC 5280 §5.2.4).
   case delta
 
   func add(to list: OpaquePointer) throws(ServerError) {
     switch self {
-    case .unknown:
-      guard let kind = OBJ_txt2obj("1.2.3.4.5", 1), let value = ASN1_OCTET_STRING_new() else {
-        throw .openSSL("an extension of a list")
-      }
-      defer {
-        ASN1_OBJECT_free(kind)
-        ASN1_OCTET_STRING_free(value)
-      }
-      guard ASN1_OCTET_STRING_set(value, [5, 0], 2) == 1,
-        let made = X509_EXTENSION_create_by_OBJ(nil, kind, 1, value)
-      else { throw .openSSL("an extension of a list") }
-      defer { X509_EXTENSION_free(made) }
-      guard X509_CRL_add_ext(list, made, -1) == 1 else { throw .openSSL("an extension of a list") }
+    case .unknown: try Self.addUnknown { X509_CRL_add_ext(list, $0, -1) }
+    case .unknownInEntries: break
     case .delta:
       guard let number = ASN1_INTEGER_new() else { throw .openSSL("an extension of a list") }
       defer { ASN1_INTEGER_free(number) }
@@ -143,6 +134,25 @@ public enum RevocationListRule: Sendable, Equatable {
         X509_CRL_add1_ext_i2d(list, NID_delta_crl, number, 1, UInt(X509V3_ADD_DEFAULT)) == 1
       else { throw .openSSL("an extension of a list") }
     }
+  }
+
+  func add(toEntry entry: OpaquePointer) throws(ServerError) {
+    if self == .unknownInEntries { try Self.addUnknown { X509_REVOKED_add_ext(entry, $0, -1) } }
+  }
+
+  private static func addUnknown(_ add: (OpaquePointer) -> Int32) throws(ServerError) {
+    guard let kind = OBJ_txt2obj("1.2.3.4.5", 1), let value = ASN1_OCTET_STRING_new() else {
+      throw .openSSL("an extension of a list")
+    }
+    defer {
+      ASN1_OBJECT_free(kind)
+      ASN1_OCTET_STRING_free(value)
+    }
+    guard ASN1_OCTET_STRING_set(value, [5, 0], 2) == 1,
+      let made = X509_EXTENSION_create_by_OBJ(nil, kind, 1, value)
+    else { throw .openSSL("an extension of a list") }
+    defer { X509_EXTENSION_free(made) }
+    guard add(made) == 1 else { throw .openSSL("an extension of a list") }
   }
 }
 
@@ -161,29 +171,43 @@ extension TestIdentity {
     digest: Specification.Digest = .sha256, rule: RevocationListRule? = nil
   ) throws(ServerError) -> [UInt8] {
     try revocationList(of: revoked, issued: issued, next: next, digest: digest) {
-      (list) throws(ServerError) in try rule?.add(to: list)
+      (list) throws(ServerError) in
+      try rule?.add(to: list)
+    } extendEntry: { (entry) throws(ServerError) in
+      try rule?.add(toEntry: entry)
     }
   }
 
   /// Makes a list for a part of the certificates, signed by this authority, as DER.
   ///
-  /// - Parameter scope: The issuing distribution point (RFC 5280 §5.2.5) in the notation of OpenSSL, such as
-  ///   `indirectCRL:TRUE`.
+  /// - Parameters:
+  ///   - scope:  The issuing distribution point (RFC 5280 §5.2.5) in the notation of OpenSSL, such as
+  ///     `indirectCRL:TRUE`.
+  ///   - issuer: The issuer of the certificates (RFC 5280 §5.3.3). Default: this authority.
   /// - Throws: ``ServerError/tls(_:)``.
-  package func revocationList(of revoked: [TestIdentity], scope: String) throws(ServerError) -> [UInt8] {
-    try revocationList(of: revoked) { (list) throws(ServerError) in
+  package func revocationList(
+    of revoked: [TestIdentity], scope: String, issuer: TestIdentity? = nil
+  ) throws(ServerError) -> [UInt8] {
+    let issuer = try issuer?.leaf
+    return try revocationList(of: revoked) { (list) throws(ServerError) in
       guard let made = X509V3_EXT_conf_nid(nil, nil, NID_issuing_distribution_point, "critical," + scope)
       else {
         throw .openSSL("an extension of a list")
       }
       defer { X509_EXTENSION_free(made) }
       guard X509_CRL_add_ext(list, made, -1) == 1 else { throw .openSSL("an extension of a list") }
+    } extendEntry: { (entry) throws(ServerError) in
+      guard let issuer else { return }
+      guard openssl_set_issuer_of_entry(entry, X509_get_subject_name(issuer.pointer)) == 1 else {
+        throw .openSSL("an extension of a list")
+      }
     }
   }
 
   private func revocationList(
     of revoked: [TestIdentity], issued: Duration = .seconds(-3600), next: Duration? = .seconds(86_400),
-    digest: Specification.Digest = .sha256, extend: (OpaquePointer) throws(ServerError) -> Void
+    digest: Specification.Digest = .sha256, extend: (OpaquePointer) throws(ServerError) -> Void,
+    extendEntry: (OpaquePointer) throws(ServerError) -> Void
   ) throws(ServerError) -> [UInt8] {
     ERR_clear_error()
     guard let list = X509_CRL_new() else { throw .openSSL("making a list") }
@@ -200,7 +224,7 @@ extension TestIdentity {
       defer { ASN1_TIME_free(end) }
       guard X509_CRL_set1_nextUpdate(list, end) == 1 else { throw .openSSL("making a list") }
     }
-    for identity in revoked { try add(identity, to: list, start) }
+    for identity in revoked { try add(identity, to: list, start, extendEntry) }
     try extend(list)
     let key = try PEM.key(privateKeyPEM)
     guard X509_CRL_sort(list) == 1, X509_CRL_sign(list, key.pointer, digest.algorithm) > 0 else {
@@ -210,10 +234,15 @@ extension TestIdentity {
   }
 
   private func add(
-    _ identity: TestIdentity, to list: OpaquePointer, _ time: UnsafeMutablePointer<ASN1_TIME>
+    _ identity: TestIdentity, to list: OpaquePointer, _ time: UnsafeMutablePointer<ASN1_TIME>,
+    _ extend: (OpaquePointer) throws(ServerError) -> Void
   ) throws(ServerError) {
     let certificate = try identity.leaf
     guard let entry = X509_REVOKED_new() else { throw .openSSL("filling a list") }
+    do throws(ServerError) { try extend(entry) } catch {
+      X509_REVOKED_free(entry)
+      throw error
+    }
     guard X509_REVOKED_set_serialNumber(entry, X509_get_serialNumber(certificate.pointer)) == 1,
       X509_REVOKED_set_revocationDate(entry, time) == 1, X509_CRL_add0_revoked(list, entry) == 1
     else {

@@ -109,11 +109,11 @@ public struct TransportOptions: Sendable, Equatable {
   public var proxy: Proxy = .environment
   /// The trusted root certificates. Default: ``TrustStore/system``.
   public var trustStore: TrustStore = .system
-  /// Lists of revoked certificates (CRL, RFC 5280 §5), each as DER, or as PEM with one or several. A listed certificate
-  /// is refused wherever a chain is verified, and by pins without validation. A list has to be signed by the issuer of
-  /// the certificate, if the server sent the issuer or the trust store contains it. An expired list still revokes its
-  /// certificates. So does an unusable one: a delta list, one with an unknown critical extension, or one by an issuer
-  /// that must not sign lists. Unreadable lists refuse every server. Default: none.
+  /// Lists of revoked certificates (CRL, RFC 5280 §5), each as DER, or as PEM with one or several. A listed
+  /// certificate is refused wherever a chain is verified, and by pins without validation. A list has to be signed by
+  /// the issuer of the certificate, if the server sent the issuer or the trust store contains it. An expired list
+  /// still revokes its certificates. So does an unusable one: a delta or indirect list, one with an unknown critical
+  /// extension, or one by an issuer that must not sign lists. Unreadable lists refuse every server. Default: none.
   ///
   /// To ask the issuers themselves, see `RevocationTrustEvaluator`.
   public var certificateRevocationLists: [Data] = []

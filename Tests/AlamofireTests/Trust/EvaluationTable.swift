@@ -85,6 +85,10 @@ enum EvaluationTable {
     early-list-revokes          revoked revoked revoked revoked  revoked revoked    revoked revoked revoked  revoked ok
     indirect-list-revokes       revoked revoked revoked revoked  revoked revoked    revoked revoked revoked  revoked ok
     indirect-list               ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
+    indirect-list-of-other-authority-revokes revoked revoked revoked revoked revoked revoked revoked revoked revoked revoked ok
+    indirect-list-of-other-authority ok ok  ok      unknown  ok      ok         ok      ok      ok       ok      ok
+    unknown-in-entries          ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
+    unknown-in-entries-revokes  revoked revoked revoked revoked  revoked revoked    revoked revoked revoked  revoked ok
     list-of-authorities-revokes revoked revoked revoked revoked  revoked revoked    revoked revoked revoked  revoked ok
     list-of-authorities         ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
     forged-list                 ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
@@ -96,6 +100,7 @@ enum EvaluationTable {
     unusable-lists              ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
     unreadable-list             bad     bad     bad     bad      bad     bad        bad     bad     bad      bad     ok
     staple-revokes              ok      ok      revoked revoked  ok      ok         ok      ok      ok       ok      ok
+    staple-revokes-after-clean-lists ok ok  revoked revoked  ok      ok         ok      ok      ok       ok      ok
     staple-good                 ok      ok      ok      ok       ok      ok         ok      ok      ok       ok      ok
     staple-unknown              ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
     old-staple                  ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok

@@ -31,16 +31,20 @@ import Testing
 
     var responder: StatusResponder { StatusResponder(authority, revoked: [stolen]) }
 
-    func trust(_ identity: TestIdentity) throws -> ServerTrust {
+    func trust(_ identity: TestIdentity, _ lists: [[UInt8]] = []) throws -> ServerTrust {
       var options = TransportOptions()
+      options.certificateRevocationLists = lists.map { Data($0) }
       options.trustStore = .pem(Data(authority.certificatePEM.utf8))
       let certificates = try Certificate.all(in: Data(identity.certificatePEM.utf8))
       return ServerTrust(certificates: certificates, host: "api.lab.localhost", transportOptions: options)
     }
 
-    func verdict(_ identity: TestIdentity, _ options: RevocationTrustEvaluator.Options) -> String {
+    func verdict(
+      _ identity: TestIdentity, _ options: RevocationTrustEvaluator.Options, lists: [[UInt8]] = []
+    ) -> String {
       do {
-        try RevocationTrustEvaluator(options: options).evaluate(trust(identity), forHost: "api.lab.localhost")
+        try RevocationTrustEvaluator(options: options).evaluate(
+          trust(identity, lists), forHost: "api.lab.localhost")
         return "ok"
       } catch {
         return EvaluationTable.word(for: error)
@@ -165,6 +169,20 @@ import Testing
     office.server.enqueue(try office.list())
     #expect(office.verdict(office.fine, [.crl, .requirePositiveResponse]) == "ok")
     #expect(office.server.requestCount == 2)
+  }
+
+  @Test("A responder is asked about a certificate that the given list does not name") func givenList() throws
+  {
+    let clean = [try office.authority.revocationList(of: [])]
+    #expect(
+      office.verdict(office.stolen, [.any, .preferCRL, .requirePositiveResponse], lists: clean) == "ok")
+    #expect(office.verdict(office.stolen, [.crl, .requirePositiveResponse], lists: clean) == "ok")
+    #expect(office.server.requestCount == 0, "a given list takes the place of the issuer's")
+    office.server.enqueue(.status(404))
+    #expect(office.verdict(office.stolen, [.any, .requirePositiveResponse], lists: clean) == "ok")
+    office.server.enqueue(try office.answer(about: office.stolen))
+    #expect(office.verdict(office.stolen, .any, lists: clean) == "revoked")
+    #expect(office.server.recordedRequests.map(\.path) == ["/ocsp", "/ocsp"])
   }
 
   @Test("Sources are used in the order of the options") func order() throws {

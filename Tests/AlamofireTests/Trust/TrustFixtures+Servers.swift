@@ -206,10 +206,17 @@ extension TrustFixtures {
     let silent = try Self.authority("Silent", by: middle) { $0.signsLists = false }
     let ofSilent = try server { $0.issuer = silent }
     let indirect = try middle.revocationList(of: [revoked], scope: "indirectCRL:TRUE")
+    let foreign = try otherMiddle.revocationList(of: [revoked], scope: "indirectCRL:TRUE", issuer: middle)
     let ofAuthorities = try middle.revocationList(of: [revoked], scope: "onlyCA:TRUE")
     return [
       "indirect-list-revokes": listed(revoked, [indirect, none]),
       "indirect-list": listed(good, [indirect, none]),
+      "indirect-list-of-other-authority-revokes": listed(revoked, [foreign, none]),
+      "indirect-list-of-other-authority": listed(good, [foreign, none]),
+      "unknown-in-entries": listed(
+        good, [try middle.revocationList(of: [revoked], rule: .unknownInEntries), none]),
+      "unknown-in-entries-revokes": listed(
+        revoked, [try middle.revocationList(of: [revoked], rule: .unknownInEntries), none]),
       "list-of-authorities-revokes": listed(revoked, [ofAuthorities, none]),
       "list-of-authorities": listed(good, [ofAuthorities, none]),
       "delta-list-revokes": listed(revoked, [try middle.revocationList(of: [revoked], rule: .delta)]),
@@ -237,12 +244,14 @@ extension TrustFixtures {
     other.tls.stapledResponse = try own.response(about: try server(), status: .revoked)
     var broken = other
     broken.tls.stapledResponse = [1, 2, 3]
+    var clean = try stapled(identity, own, .revoked)
+    clean.options.certificateRevocationLists.append(Data(try middle.revocationList(of: [])))
     let ofIssuer = try fixture(identity) {
       $0.tls.stapledResponse = try StatusResponder(root).response(about: middle, status: .revoked)
     }
     return [
       "staple-revokes": try stapled(identity, own, .revoked),
-      "staple-good": try stapled(identity, own, .good),
+      "staple-good": try stapled(identity, own, .good), "staple-revokes-after-clean-lists": clean,
       "staple-unknown": try stapled(identity, own, .unknown), "old-staple": try stapled(identity, old, .good),
       "early-staple": try stapled(identity, early, .good),
       "forged-staple": try stapled(identity, forged, .revoked),

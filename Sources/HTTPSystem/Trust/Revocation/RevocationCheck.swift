@@ -60,20 +60,18 @@ package struct RevocationCheck: Sendable {
   private func status(
     of certificate: X509Certificate, issuer: X509Certificate, isLeaf: Bool, at now: Int
   ) -> RevocationStatus {
-    // Local sources come before requests.
     var reasons: [String] = []
-    var sources: [() -> RevocationStatus?] = []
-    let question = OCSPQuery(certificate, issuer: issuer)
-    let given = { lists.status(of: certificate, issuer: issuer, at: now) }
-    let stapled = { isLeaf ? stapledResponse.map { question.status(in: $0, at: now) } : nil }
-    let asked = { downloads.flatMap { ask(question, at: certificate.statusURLs, now, by: $0) } }
-    let fetched = { downloads.flatMap { fetch(certificate, issuer, now, by: $0) } }
-    sources.append(given)
-    if asksResponders { sources.append(stapled) }
-    let responders = asksResponders ? [asked] : []
-    let files = readsLists ? [fetched] : []
-    if downloads != nil { sources += prefersLists ? files + responders : responders + files }
-    for source in sources {
+    let given = lists.status(of: certificate, issuer: issuer, at: now)
+    var isListedAsGood = false
+    switch given {
+    case .revoked, .listed: return given
+    // A responder may know of a revocation that is newer than the list.
+    case .good: isListedAsGood = true
+    case .unknown(let reason): reasons.append(reason)
+    }
+    for source in sources(
+      for: certificate, issuer: issuer, isLeaf: isLeaf, isListedAsGood: isListedAsGood, at: now)
+    {
       switch source() {
       case .good(let end): return .good(until: end)
       case .revoked: return .revoked
@@ -82,7 +80,26 @@ package struct RevocationCheck: Sendable {
       case nil: break
       }
     }
-    return .unknown(reasons.joined(separator: ", "))
+    return isListedAsGood ? given : .unknown(reasons.joined(separator: ", "))
+  }
+
+  /// Returns what is asked besides the given lists, in this order. Local sources come before requests. A list that was
+  /// given replaces the issuer's, and also its responder if lists are preferred.
+  private func sources(
+    for certificate: X509Certificate, issuer: X509Certificate, isLeaf: Bool, isListedAsGood: Bool,
+    at now: Int
+  ) -> [() -> RevocationStatus?] {
+    let question = OCSPQuery(certificate, issuer: issuer)
+    var sources: [() -> RevocationStatus?] = []
+    if asksResponders, isLeaf, let stapledResponse {
+      sources.append { question.status(in: stapledResponse, at: now) }
+    }
+    guard let downloads else { return sources }
+    let asked = { ask(question, at: certificate.statusURLs, now, by: downloads) }
+    let fetched = { fetch(certificate, issuer, now, by: downloads) }
+    let responders = asksResponders && !(prefersLists && isListedAsGood) ? [asked] : []
+    let files = readsLists && !isListedAsGood ? [fetched] : []
+    return sources + (prefersLists ? files + responders : responders + files)
   }
 
   private func ask(

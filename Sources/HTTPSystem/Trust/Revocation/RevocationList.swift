@@ -8,8 +8,14 @@ import Synchronization
 /// Unchecked: the list is only read, and OpenSSL locks its own cached values.
 final class RevocationList: @unchecked Sendable {
   private let pointer: OpaquePointer
+  /// Whether an entry has a critical extension that is not understood. The list says nothing about certificates that it
+  /// does not name (RFC 5280 §5.3).
+  private let hasUnknownEntries: Bool
 
-  private init(owning pointer: OpaquePointer) { self.pointer = pointer }
+  private init(owning pointer: OpaquePointer) {
+    self.pointer = pointer
+    hasUnknownEntries = openssl_list_has_unknown_entries(pointer) != 0
+  }
 
   deinit { X509_CRL_free(pointer) }
 
@@ -88,6 +94,19 @@ final class RevocationList: @unchecked Sendable {
     return X509_CRL_get0_by_cert(pointer, &entry, certificate.pointer) == 1
   }
 
+  /// Whether the list may have certificates of other issuers than its own (indirect, RFC 5280 §5.2.5).
+  var isIndirect: Bool {
+    guard let raw = X509_CRL_get_ext_d2i(pointer, NID_issuing_distribution_point, nil, nil) else {
+      return false
+    }
+    let point = raw.assumingMemoryBound(to: ISSUING_DIST_POINT.self)
+    defer { ISSUING_DIST_POINT_free(point) }
+    return point.pointee.indirectCRL > 0
+  }
+
+  /// The reason why an indirect list is not used.
+  static let indirect = "it has certificates of other issuers (indirect)"
+
   /// Whether the list has the name of an issuer.
   func names(issuer: X509Certificate) -> Bool {
     X509_NAME_cmp(X509_CRL_get_issuer(pointer), X509_get_subject_name(issuer.pointer)) == 0
@@ -130,6 +149,7 @@ final class RevocationList: @unchecked Sendable {
         return .unusable("it has a critical extension that is not understood")
       }
     }
+    if hasUnknownEntries { return .unusable("an entry has a critical extension that is not understood") }
     guard X509_CRL_get_ext_by_NID(pointer, NID_issuing_distribution_point, -1) >= 0 else { return .whole }
     guard let raw = X509_CRL_get_ext_d2i(pointer, NID_issuing_distribution_point, nil, nil) else {
       return .unusable("its distribution point cannot be read")
@@ -145,7 +165,7 @@ final class RevocationList: @unchecked Sendable {
     // Attribute certificates may have the numbers of other certificates.
     guard point.onlyattr <= 0 else { return nil }
     // The entries of other issuers need extensions that are not read here.
-    if point.indirectCRL > 0 { return .unusable("it has certificates of other issuers (indirect)") }
+    if point.indirectCRL > 0 { return .unusable(Self.indirect) }
     guard point.onlyuser <= 0 || !certificate.isAuthority, point.onlyCA <= 0 || certificate.isAuthority else {
       return .unusable("it is for other kinds of certificates")
     }
@@ -303,7 +323,9 @@ package struct RevocationLists: Sendable {
       case .good, .unknown: continue
       }
     }
-    return nil
+    // An indirect list has the signature of another issuer. The program trusts it.
+    return lists.contains { $0.names(certificate) && $0.isIndirect }
+      ? .listed(RevocationList.indirect, depth: depth) : nil
   }
 
   private static let unreadable = ChainFault(

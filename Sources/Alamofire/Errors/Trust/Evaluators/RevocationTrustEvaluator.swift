@@ -5,10 +5,10 @@ import HTTPSystem
 ///
 /// Each certificate of the chain except the trust anchor is checked against the lists in
 /// ``TransportOptions/certificateRevocationLists`` and the stapled OCSP response (RFC 6066 §8). Unless network access
-/// is disabled, the issuer's OCSP responder (RFC 6960) and list (RFC 5280 §5) are used too. The certificate contains
-/// the addresses of both. These requests use `http` and the proxy of the session or request, for at most ten seconds
-/// each; responses are cached until they expire. A certificate of unknown status is accepted, unless
-/// ``Options-swift.struct/requirePositiveResponse`` is set.
+/// is disabled, the issuer's OCSP responder (RFC 6960) and list (RFC 5280 §5) are used too; a list of the options
+/// replaces the issuer's. The certificate contains the addresses of both. These requests use `http` and the proxy of
+/// the session or request, for at most ten seconds each; responses are cached until they expire. A certificate of
+/// unknown status is accepted, unless ``Options-swift.struct/requirePositiveResponse`` is set.
 ///
 /// ```swift
 /// let manager = ServerTrustManager(evaluators: [
