@@ -131,7 +131,7 @@ final class Exchange {
     count = ByteCount()
     count.expectedToSend = request.bodyCount
     isObserved = request.isObserved
-    decision = RepeatDecision(method: request.method)
+    decision = RepeatDecision(method: request.method, isIdempotent: request.isIdempotent)
     hasFieldOfConnection = request.hasFieldOfConnection
     needsNewConnection = hasFieldOfConnection
     omitsExpect = false

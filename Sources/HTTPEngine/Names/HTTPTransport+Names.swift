@@ -147,6 +147,7 @@ extension HTTPTransport {
     let type = "application/dns-message"
     let query = WireRequest(url: key.service, origin: service, profile: profile) { parts in
       parts.method = "POST"
+      parts.isIdempotent = true
       parts.fields = [HTTPHeader(name: "Accept", value: type), HTTPHeader(name: "Content-Type", value: type)]
       parts.body = .bytes(Data(question))
       parts.idleTimeout = request.idleTimeout

@@ -50,6 +50,7 @@ package struct RevocationDownload: RevocationDownloads {
       parts.deadline = .now + .milliseconds(time)
       guard let body else { return }
       parts.method = "POST"
+      parts.isIdempotent = true
       parts.fields = [HTTPHeader(name: "Content-Type", value: "application/ocsp-request")]
       parts.body = .bytes(body)
     }

@@ -30,12 +30,19 @@ package struct RepeatDecision: Sendable, Equatable {
   /// Whether the request was sent again although the server may have processed it.
   package private(set) var hasRepeatedUncertainly = false
   private let method: String
-  /// Whether the method of the request is idempotent.
-  package var isIdempotent: Bool { Self.isIdempotent(method) }
+  private let isKnownIdempotent: Bool
+  /// Whether the request is idempotent.
+  package var isIdempotent: Bool { isKnownIdempotent || Self.isIdempotent(method) }
   /// Whether the request was sent again.
   package var hasRepeated: Bool { certainRepeats > 0 || hasRepeatedUncertainly }
 
-  package init(method: String) { self.method = method }
+  /// Makes the decision about a new request.
+  ///
+  /// - Parameter isIdempotent: Whether the request is idempotent whatever its method is.
+  package init(method: String, isIdempotent: Bool = false) {
+    self.method = method
+    isKnownIdempotent = isIdempotent
+  }
 
   /// Returns whether the request may be sent again, and counts the attempt if so.
   ///

@@ -13,6 +13,8 @@ package final class WireRequest: Sendable {
     package var url: String
     package var origin: Origin
     package var method = "GET"
+    /// Whether the request is idempotent although its method is not.
+    package var isIdempotent = false
     /// The header fields in the order in which they are sent.
     package var fields: [HTTPHeader] = []
     package var body = RequestBody.none
@@ -83,6 +85,8 @@ package final class WireRequest: Sendable {
   package var hasSink: Bool { parts.sink != nil }
   package var isGET: Bool { parts.method == "GET" }
   package var isHEAD: Bool { parts.method == "HEAD" }
+  /// Whether the request is idempotent whatever its method is.
+  package var isIdempotent: Bool { parts.isIdempotent }
   package var decodesContent: Bool { parts.profile.options.decodesContent }
   package var sharesIdentical: Bool { parts.profile.options.sharesIdenticalRequests }
   package var limitsSchemes: Bool { parts.profile.options.allowedSchemes != nil }

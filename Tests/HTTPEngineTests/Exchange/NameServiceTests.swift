@@ -105,6 +105,18 @@ import Testing
     }
   }
 
+  @Test("Questions are sent again if the service closes their connections at that moment")
+  func closedConnections() async throws {
+    let names = service(["shop.example": [.loopback4], "other.example": [.loopback4]])
+    let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
+    let server = try HTTPTestServer()
+    let client = client(doh)
+    #expect(try await client.get("http://shop.example:\(server.port)/get").status == 200)
+    doh.enqueue(.reset, .reset)
+    #expect(try await client.get("http://other.example:\(server.port)/get").status == 200)
+    #expect(names.questions.count == 4 && doh.requestCount == 6)
+  }
+
   @Test("An answer for one family alone is not remembered") func halfAnswer() async throws {
     let names = service(["both.example": [.loopback4, .loopback6]])
     names.refuse(IPAddress.Family.v4)

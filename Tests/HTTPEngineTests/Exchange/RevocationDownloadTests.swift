@@ -18,6 +18,19 @@ import Testing
     #expect(server.recordedRequests.last?.body == Array("question".utf8))
   }
 
+  @Test("A question is sent again if a server closes its connection at that moment") func closedConnection()
+    throws
+  {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.text("first"))
+    let question = Data("question".utf8)
+    #expect(
+      RevocationDownload().response(from: server.url("/ocsp"), to: question) == Data("first".utf8))
+    server.enqueue(.reset, .text("second"))
+    #expect(
+      RevocationDownload().response(from: server.url("/ocsp"), to: question) == Data("second".utf8))
+  }
+
   @Test("An idle server times out") func idleServer() throws {
     let silent = try UnresponsivePort()
     let started = ContinuousClock.now

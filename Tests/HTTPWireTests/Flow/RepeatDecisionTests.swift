@@ -22,6 +22,9 @@ import Testing
     var decision = RepeatDecision(method: method)
     let verdict = decision.mayRepeat(after: .unknown, usedConnection: true)
     #expect(!verdict)
+    var known = RepeatDecision(method: method, isIdempotent: true)
+    let verdicts = (0..<2).map { _ in known.mayRepeat(after: .unknown, usedConnection: true) }
+    #expect(verdicts == [true, false] && known.isIdempotent)
   }
 
   @Test("A refused request is repeated thirty-two times", arguments: ["GET", "POST"])
