@@ -1,7 +1,6 @@
 import Alamofire
 import Foundation
 import FoundationNetworking
-import Synchronization
 
 /// The link between a ``Request`` and the core's request while it runs. The core calls the bridge as an interceptor,
 /// and reports its end to the bridge. The handlers wait for the bridge.
@@ -19,6 +18,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     var running: Request?
     /// The cause of the next attempt, if it is a retry.
     var retry: Retry?
+    var question = RetryQuestion()
     /// Whether this attempt has reached the adapter. Before that, only the request itself can have failed.
     var isAdapted = false
     var retryCount: UInt = 0
@@ -49,6 +49,15 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     mutating func prepare(_ retry: Retry) {
       self.retry = retry
       isAdapted = false
+    }
+
+    /// Notes that the attempt which an answer asked for does not follow. Returns the ticket of its question.
+    mutating func closeQuestion() -> RetryQueue.Ticket? {
+      if retry == .retrier {
+        retry = nil
+        isAdapted = true
+      }
+      return question.close()
     }
   }
 
@@ -106,8 +115,9 @@ final class RequestBridge: Alamofire::RequestInterceptor {
 
   deinit {
     sessionDelegate.forget(self)
-    retryQueue.leave(self)
-    state.withLock { $0.file }?.remove()
+    let (ticket, file) = state.withLock { ($0.closeQuestion(), $0.file) }
+    if let ticket { retryQueue.leave(ticket) }
+    file?.remove()
   }
 
   /// The request as users know it.
@@ -155,16 +165,16 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     _ urlRequest: URLRequest, for session: Alamofire::Session,
     completion: @escaping @Sendable (Swift::Result<URLRequest, any Error>) -> Void
   ) {
-    let (retry, manager) = state.withLock { state in
+    let (retry, ticket, manager) = state.withLock { state in
       defer {
         state.retry = nil
         state.isAdapted = true
       }
-      return (state.retry, state.manager)
+      return (state.retry, state.question.close(), state.manager)
     }
     let adapted = Swift::Result { try manager?.adapter?.adapt(urlRequest) ?? urlRequest }
+    defer { if let ticket { retryQueue.leave(ticket) } }
     guard let retry else { return completion(adapted) }
-    defer { retryQueue.leave(self) }
     switch adapted {
     case .success: begin(retry)
     case .failure(let error): abandon(error)
@@ -176,33 +186,49 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     _ request: Alamofire::Request, for session: Alamofire::Session, dueTo error: any Error,
     completion: @escaping @Sendable (Alamofire::RetryResult) -> Void
   ) {
-    let (isSendable, isLate) = state.withLock { state in
-      guard state.isAdapted, !state.isAbandoned, !state.isSpent else { return (false, false) }
+    let (isSendable, isLate, former) = state.withLock { state in
+      // An attempt that was cancelled before it began may have left a question.
+      let former = state.question.close()
+      guard state.isAdapted, !state.isAbandoned, !state.isSpent else { return (false, false, former) }
       let isLate = state.credentials.takePending()
       if isLate { state.prepare(.credentials) }
-      return (true, isLate)
+      return (true, isLate, former)
     }
+    if let former { retryQueue.leave(former) }
     // It would fail again: it cannot be made, for example from unknown resume data, or its body is gone.
     guard isSendable else { return completion(.doNotRetry) }
     if isLate { return completion(.retry) }
     note(request)
-    let attempt = request
     // The core asks when the request has been started, so that there is one.
     let (manager, request, failure) = state.withLock { ($0.manager, $0.running ?? $0.request, $0.failure) }
     guard let manager, let request, let retrier = manager.retrier else { return completion(.doNotRetry) }
-    let isAnswered = OnceFlag()
+    let ticket = retryQueue.makeTicket()
+    state.withLock { $0.question.open(ticket) }
     retrier.should(manager, retry: request, with: failure ?? legacy(error)) { [weak self] again, delay in
-      guard isAnswered.set() else { return }
-      guard again, let self else { return completion(.doNotRetry) }
-      state.withLock { $0.prepare(.retrier) }
-      guard delay > 0 else {
-        retryQueue.enter(self) { completion(.retry) }
-        // The end of a request removes it from the queue; after that, nothing else would.
-        if attempt.isCancelled { retryQueue.leave(self) }
-        return
-      }
-      completion(.retryWithDelay(delay))
+      guard let self else { return completion(.doNotRetry) }
+      answer(ticket, again, delay, completion)
     }
+  }
+
+  /// Passes the answer of the retrier to the core, unless the request has ended in the meantime.
+  private func answer(
+    _ ticket: RetryQueue.Ticket, _ again: Bool, _ delay: TimeInterval,
+    _ completion: @escaping @Sendable (Alamofire::RetryResult) -> Void
+  ) {
+    let isExpected = state.withLock { state in
+      guard state.question.answer(ticket) else { return false }
+      if again { state.prepare(.retrier) }
+      return true
+    }
+    guard isExpected else { return }
+    guard again else { return completion(.doNotRetry) }
+    guard delay > 0 else {
+      retryQueue.enter(ticket) { completion(.retry) }
+      // The request may have ended before it entered the queue; after that, nothing else would remove it.
+      if !state.withLock({ $0.question.isOpen(ticket) }) { retryQueue.leave(ticket) }
+      return
+    }
+    completion(.retryWithDelay(delay))
   }
 
   /// Notes the result of a failed attempt. Retriers see it, and it stays if there is no other attempt.
@@ -308,7 +334,6 @@ final class RequestBridge: Alamofire::RequestInterceptor {
 
   /// Called after each end of the core; after the last one the handlers run.
   func ended(metrics: URLSessionTaskMetrics?, resumeData: Data?, error: (any Error)?) {
-    retryQueue.leave(self)
     let (request, isFirst, relays, failure) = state.withLock { state in
       defer {
         state.isCompleted = true
@@ -330,13 +355,15 @@ final class RequestBridge: Alamofire::RequestInterceptor {
       sessionDelegate.completed(request)
     }
     if state.withLock({ $0.pendingEnds == 1 }) { sessionDelegate.forget(self) }
-    let (isLast, last) = state.withLock { state -> (Bool, Request?) in
+    let (isLast, last, ticket) = state.withLock { state -> (Bool, Request?, RetryQueue.Ticket?) in
       state.pendingEnds -= 1
-      guard state.pendingEnds == 0 else { return (false, nil) }
+      // A retrier may already be asked because of a later check.
+      guard state.pendingEnds == 0 else { return (false, nil, nil) }
       defer { state.running = nil }
       queue.isSuspended = false
-      return (true, state.running)
+      return (true, state.running, state.closeQuestion())
     }
+    if let ticket { retryQueue.leave(ticket) }
     // Another end may have become necessary in between.
     if !isLast { sessionDelegate.remember(self) }
     // Released outside of the lock: this may be the last reference.
@@ -408,13 +435,4 @@ final class RequestBridge: Alamofire::RequestInterceptor {
       withExtendedLifetime(queue) { handler.value(outcome.value) }
     }
   }
-}
-
-/// A flag that one of several threads sets.
-private final class OnceFlag: Sendable {
-  /// The threads that call a completion compete for it.
-  private let isSet = Atomic(false)
-
-  /// Sets the flag. Returns whether it was not set before.
-  func set() -> Bool { !isSet.exchange(true, ordering: .relaxed) }
 }

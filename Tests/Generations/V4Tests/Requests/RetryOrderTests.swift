@@ -83,6 +83,20 @@ import Testing
     #expect(other.retryCount == 1 && late.retryCount == 0)
   }
 
+  @Test("A retrier that completes after a late validation has ended does not delay others")
+  func answeredAfterALateCheck() async {
+    let late = manager.request(server.url("/status/500?late"))
+    #expect(await late.ended().error == nil)
+    late.validate()
+    #expect(await eventually { retrier.answered.all == ["late"] })
+    late.cancel()
+    #expect((await late.ended().error as? AFError)?.responseCode == 500)
+    retrier.answerKept()
+    let other = request("other")
+    #expect((await other.ended().error as? AFError)?.responseCode == 500)
+    #expect(other.retryCount == 1 && late.retryCount == 0)
+  }
+
   @Test("The second call of a completion is ignored") func answeredTwice() async {
     let twice = request("twice")
     #expect((await twice.ended().error as? AFError)?.responseCode == 500)
