@@ -91,7 +91,8 @@ public final class Request: Sendable {
     completionQueue.release()
   }
 
-  /// Holds the request back, and its handlers, also when it is over.
+  /// Holds the request back, and its handlers, also when it is over. If a suspended request ends nevertheless, because
+  /// its task was resumed or its manager is gone for example, its handlers are called.
   public func suspend() {
     core?.suspend()
     stream?.suspend()
@@ -163,6 +164,8 @@ public final class Request: Sendable {
     // Released outside of the lock: this may be the last reference.
     _ = stream
     Notifications.post(Notifications.Task.DidComplete, of: self)
+    // The task or the end of the manager may have ended a suspended request, which nothing would resume.
+    completionQueue.release()
     completionQueue.open()
   }
 }

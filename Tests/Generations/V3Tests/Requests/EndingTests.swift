@@ -110,6 +110,43 @@ import Testing
     gate.open()
   }
 
+  @Test("A suspended request whose task is resumed calls its handlers") func resumedTask() async throws {
+    let server = try HTTPTestServer()
+    let gate = Gate()
+    server.enqueue(.ok.held(by: gate))
+    let request = Manager.isolated().request(.GET, server.url("/get"))
+    await gate.waitUntilReached()
+    request.suspend()
+    request.task?.resume()
+    gate.open()
+    #expect(await request.end().status == 200)
+  }
+
+  @Test("A suspended request whose task is cancelled calls its handlers") func cancelledTask() async throws {
+    let server = try HTTPTestServer()
+    let gate = Gate()
+    server.enqueue(.ok.held(by: gate))
+    let request = Manager.isolated().request(.GET, server.url("/get"))
+    await gate.waitUntilReached()
+    request.suspend()
+    request.task?.cancel()
+    #expect(await request.end().fault == "NSURLErrorDomain \(NSURLErrorCancelled)")
+    gate.open()
+  }
+
+  @Test("Releasing a manager ends suspended requests") func releaseSuspended() async throws {
+    let server = try HTTPTestServer()
+    let gate = Gate()
+    server.enqueue(.ok.held(by: gate))
+    var manager: Manager? = Manager(configuration: .isolated)
+    let request = try #require(manager?.request(.GET, server.url("/")))
+    await gate.waitUntilReached()
+    request.suspend()
+    manager = nil
+    #expect(await request.end().fault == "NSURLErrorDomain \(NSURLErrorCancelled)")
+    gate.open()
+  }
+
   @Test("A failed serializer sends no request") func failedSerializer() async throws {
     let server = try HTTPTestServer()
     let serializer = ResponseSerializer<Int, NSError> { _, _, _, _ in
