@@ -42,11 +42,14 @@ open class ClosureSessionDelegate<Failure>: Alamofire::SessionDelegate, @uncheck
 
   func change(_ change: @escaping (inout DelegateClosures<Failure>) -> Void) {
     let change = Boxed(change)
-    storage.withLock { closures in
-      var new = closures.value
+    // The closure that is replaced is released outside of the lock.
+    _ = storage.withLock { closures in
+      let former = closures
+      var new = former.value
       change.value(&new)
       closures = Boxed(new)
       updateWantedEvents(new)
+      return former
     }
   }
 

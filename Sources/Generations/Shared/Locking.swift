@@ -26,6 +26,20 @@ struct Mutex<Value: ~Copyable>: ~Copyable {
   }
 }
 
+extension Mutex {
+  /// Replaces a property. The former value is released outside of the lock, because it may be the last reference to an
+  /// object of the user's, whose deinitializer may call what has the lock.
+  borrowing func replace<Property: Sendable>(
+    _ property: any WritableKeyPath<Value, Property> & Sendable, with new: Property
+  ) {
+    _ = withLock { value in
+      let former = value[keyPath: property]
+      value[keyPath: property] = new
+      return former
+    }
+  }
+}
+
 // Unchecked: the value is reached only under the lock.
 extension Mutex: @unchecked Sendable where Value: ~Copyable {}
 

@@ -27,14 +27,11 @@ final class ReachabilityListener<Status>: Sendable {
 
   var listener: Listener? {
     get { state.withLock { $0.listener }?.value }
-    set {
-      let boxed = newValue.map { Boxed($0) }
-      state.withLock { $0.listener = boxed }
-    }
+    set { state.replace(\.listener, with: newValue.map { Boxed($0) }) }
   }
 
   var queue: DispatchQueue {
     get { state.withLock { $0.queue } }
-    set { state.withLock { $0.queue = newValue } }
+    set { state.replace(\.queue, with: newValue) }
   }
 }

@@ -78,8 +78,7 @@ open class Manager: @unchecked Sendable {
   open var backgroundCompletionHandler: (() -> Void)? {
     get { settings.withLock { $0.backgroundCompletionHandler }?.value }
     set {
-      let boxed = newValue.map { Boxed($0) }
-      settings.withLock { $0.backgroundCompletionHandler = boxed }
+      settings.replace(\.backgroundCompletionHandler, with: newValue.map { Boxed($0) })
       delegate.setBackgroundCompletionHandler(newValue)
     }
   }

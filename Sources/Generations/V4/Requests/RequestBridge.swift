@@ -146,9 +146,12 @@ final class RequestBridge: Alamofire::RequestInterceptor {
   }
 
   private func fail(with error: (any Error)?, isRefused: Bool) {
-    state.withLock { state in
+    // Released outside of the lock, because the errors of users may be objects.
+    _ = state.withLock { state in
+      let former = state.failure
       state.failure = error
       state.isRefused = isRefused
+      return former
     }
     outcome.update { $0.error = error }
   }
@@ -245,12 +248,14 @@ final class RequestBridge: Alamofire::RequestInterceptor {
 
   /// Begins another attempt; the result of the previous one is dropped.
   private func begin(_ retry: Retry) {
-    state.withLock { state in
+    _ = state.withLock { state in
+      let former = state.failure
       if retry == .retrier { state.retryCount += 1 }
       state.checkedCount = 0
       state.isValidated = false
       state.failure = nil
       state.isRefused = false
+      return former
     }
     outcome.update { $0.prepareForRetry() }
   }

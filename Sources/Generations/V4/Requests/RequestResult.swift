@@ -71,5 +71,12 @@ final class RequestResultBox: Sendable {
 
   var value: RequestResult { state.withLock { $0 } }
 
-  func update(_ change: (inout RequestResult) -> Void) { state.withLock { change(&$0) } }
+  func update(_ change: (inout RequestResult) -> Void) {
+    // Released outside of the lock, because the errors of users may be objects.
+    _ = state.withLock { result in
+      let former = result
+      change(&result)
+      return former
+    }
+  }
 }

@@ -107,4 +107,23 @@ import Testing
     manager.backgroundCompletionHandler = nil
     #expect(manager.backgroundCompletionHandler == nil)
   }
+
+  @Test("What is replaced may use the manager when it is released") func replaced() async {
+    await #expect(processExitsWith: .success) {
+      let manager = Manager(configuration: .isolated)
+      #expect(
+        Parting.isReleased { parting in
+          manager.backgroundCompletionHandler = parting.map { parting in { parting.hold() } }
+        })
+      #expect(
+        Parting.isReleased { parting in
+          manager.delegate.taskDidComplete = parting.map { parting in { _, _, _ in parting.hold() } }
+        })
+      let reachability = try #require(NetworkReachabilityManager(host: "127.0.0.1"))
+      #expect(
+        Parting.isReleased { parting in
+          reachability.listener = parting.map { parting in { _ in parting.hold() } }
+        })
+    }
+  }
 }

@@ -171,6 +171,44 @@ import Testing
     #expect(await eventually { releasedWitness == nil })
   }
 
+  /// Retains an object, and changes nothing.
+  private struct HoldingInterceptor: RequestAdapter, RequestRetrier, Error {
+    let parting: Parting
+
+    func adapt(_ urlRequest: URLRequest) throws -> URLRequest { urlRequest }
+
+    func should(
+      _ manager: SessionManager, retry request: Request, with error: any Error,
+      completion: @escaping RequestRetryCompletion
+    ) {
+      completion(false, 0)
+    }
+  }
+
+  @Test("What is replaced may use the manager when it is released") func replaced() async {
+    await #expect(processExitsWith: .success) {
+      let manager = SessionManager.isolated()
+      #expect(Parting.isReleased { manager.adapter = $0.map { HoldingInterceptor(parting: $0) } })
+      #expect(Parting.isReleased { manager.retrier = $0.map { HoldingInterceptor(parting: $0) } })
+      #expect(
+        Parting.isReleased { parting in
+          manager.backgroundCompletionHandler = parting.map { parting in { parting.hold() } }
+        })
+      #expect(
+        Parting.isReleased { parting in
+          manager.delegate.taskDidComplete = parting.map { parting in { _, _, _ in parting.hold() } }
+        })
+      manager.startRequestsImmediately = false
+      let request = manager.request("http://a.test/")
+      #expect(Parting.isReleased { request.delegate.error = $0.map { HoldingInterceptor(parting: $0) } })
+      let reachability = try #require(NetworkReachabilityManager(host: "127.0.0.1"))
+      #expect(
+        Parting.isReleased { parting in
+          reachability.listener = parting.map { parting in { _ in parting.hold() } }
+        })
+    }
+  }
+
   @Test("A finished request is released") func finishedRequest() async {
     weak var released: DataRequest?
     do {
