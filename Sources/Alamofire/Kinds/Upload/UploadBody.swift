@@ -58,7 +58,13 @@ final class UploadBody: Sendable {
   /// The trailer fields of an ordinary upload.
   var trailers: RequestTrailers? {
     get { state.withLock { $0.trailers } }
-    set { state.withLock { $0.trailers = newValue } }
+    set {
+      // The closure that is replaced is released outside of the lock, with what the user has captured.
+      _ = state.withLock { state in
+        defer { state.trailers = newValue }
+        return state.trailers
+      }
+    }
   }
 
   /// Keeps the body of an attempt.

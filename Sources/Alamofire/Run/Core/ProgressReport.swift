@@ -155,7 +155,12 @@ extension RequestCore {
   }
 
   func watchProgress(_ change: (inout ProgressReport) -> Void) {
-    state.withLock { change(&$0.observed.added.value.progress) }
+    // The closure that is replaced is released outside of the lock, with what the user has captured.
+    _ = state.withLock { state in
+      let former = state.observed.added.value.progress
+      change(&state.observed.added.value.progress)
+      return former
+    }
     add(.progress)
   }
 }

@@ -122,7 +122,11 @@ struct HeadHandler: Sendable {
 
 extension RequestCore {
   func setHeadHandler(_ handler: HeadHandler) {
-    state.withLock { $0.observed.added.value.headHandler = handler }
+    // The handler that is replaced is released outside of the lock, with what the user has captured.
+    _ = state.withLock { state in
+      defer { state.observed.added.value.headHandler = handler }
+      return state.observed.added.value.headHandler
+    }
     add(.head)
   }
 
