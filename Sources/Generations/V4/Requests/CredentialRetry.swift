@@ -15,6 +15,9 @@ struct CredentialRetry {
   /// Whether a challenge arrived and there were no credentials yet.
   var isAwaited: Bool { wasChallenged && !hasCredentials }
 
+  /// Whether a response with this status asks for credentials.
+  static func asksForCredentials(_ status: Int?) -> Bool { status == 401 || status == 407 }
+
   mutating func challenged() {
     if !hasCredentials { wasChallenged = true }
   }
@@ -27,7 +30,7 @@ struct CredentialRetry {
 
   /// Whether an attempt with this status has to be repeated with the credentials.
   mutating func wantsRetry(after status: Int?) -> Bool {
-    guard wasChallenged, hasCredentials, status == 401 || status == 407 else { return false }
+    guard wasChallenged, hasCredentials, Self.asksForCredentials(status) else { return false }
     wasChallenged = false
     isPending = true
     return true

@@ -89,8 +89,9 @@ struct ResultSerializer: Alamofire::DataResponseSerializerProtocol,
   func serializeDownload(
     request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?
   ) throws -> Validated {
-    try bridge.validate(
-      RequestResult(request: request, response: response, error: error, temporaryURL: fileURL))
+    let seen = RequestResult(request: request, response: response, error: error, temporaryURL: fileURL)
+    bridge.noteMovedFile(seen)
+    try bridge.validate(seen)
     return Validated()
   }
 }

@@ -94,6 +94,20 @@ open class DownloadRequest: Request, @unchecked Sendable {
 }
 
 extension RequestBridge {
+  /// Notes the file of a response that asks for credentials. If they are added later, the file of the next response
+  /// replaces it.
+  func noteMovedFile(_ seen: RequestResult) {
+    guard let status = seen.response?.statusCode, CredentialRetry.asksForCredentials(status),
+      seen.error == nil, let url = seen.temporaryURL
+    else {
+      return
+    }
+    let known = outcome.value
+    // Noted once, because the user may replace the file after the first end.
+    guard known.destinationURL != nil, known.movedFile == nil, let file = MovedFile(url) else { return }
+    outcome.update { $0.movedFile = file }
+  }
+
   /// Returns the destination for the core, and records its result for the responses.
   func notedDestination(
     _ destination: DownloadRequest.DownloadFileDestination?
@@ -102,6 +116,8 @@ extension RequestBridge {
     let (boxed, outcome) = (Boxed(destination), outcome)
     return { temporaryURL, response in
       let (destinationURL, options) = boxed.value(temporaryURL, response)
+      // The core would refuse to replace it.
+      outcome.value.replacedFile?.remove(at: destinationURL)
       outcome.update {
         $0.temporaryURL = temporaryURL
         $0.destinationURL = destinationURL

@@ -99,7 +99,8 @@ open class Request: @unchecked Sendable {
 
   /// Answers challenges of the server with a name and a password. They are sent after a challenge, to that server
   /// only; refused credentials are not sent again. If the server has already sent a challenge, the request is sent
-  /// once more, also after its end. Handlers that are added afterwards get the new response.
+  /// once more, also after its end. Handlers that are added afterwards get the new response. The file of a download
+  /// replaces the file of the refused response at the same destination, unless that was changed.
   ///
   /// - Parameters:
   ///   - user:        The user name.

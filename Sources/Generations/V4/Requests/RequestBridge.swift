@@ -257,7 +257,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
       state.isRefused = false
       return former
     }
-    outcome.update { $0.prepareForRetry() }
+    outcome.update { $0.prepareForRetry(replacesFile: retry == .credentials) }
   }
 
   /// Ends the request with the error of the adapter, which refused a retry, and with the result of the last attempt.

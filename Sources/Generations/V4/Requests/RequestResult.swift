@@ -11,6 +11,10 @@ struct RequestResult: Sendable {
   var metrics: URLSessionTaskMetrics?
   var temporaryURL: URL?
   var destinationURL: URL?
+  /// The file of a response that asked for credentials, at the destination.
+  var movedFile: MovedFile?
+  /// Such a file of the last attempt, which this attempt replaces.
+  var replacedFile: MovedFile?
   var resumeData: Data?
   /// Whether the body was delivered as it arrived, and is not stored.
   var isStreamed = false
@@ -40,7 +44,9 @@ struct RequestResult: Sendable {
   }
 
   /// Removes the results of the last attempt, and starts the time of the next one.
-  mutating func prepareForRetry() {
+  mutating func prepareForRetry(replacesFile: Bool) {
+    replacedFile = replacesFile ? movedFile : nil
+    movedFile = nil
     response = nil
     data = nil
     error = nil

@@ -74,6 +74,40 @@ import Testing
     #expect(refused.delegate.error == nil)
   }
 
+  /// Downloads to a file that must not exist, and adds credentials after `step`. Returns the response.
+  private func downloadWithLateCredentials(
+    to file: URL, after step: () throws -> Void = {}
+  ) async throws -> DefaultDownloadResponse {
+    let download = manager.download(server.url("/basic-auth/user/pw")) { _, _ in (file, []) }
+    let refused = await download.ended()
+    #expect(refused.response?.statusCode == 401 && refused.destinationURL == file && refused.error == nil)
+    try step()
+    return await download.authenticate(user: "user", password: "pw").ended()
+  }
+
+  @Test("A download with credentials that are added after the challenge replaces its own file")
+  func lateCredentialsOfADownload() async throws {
+    let folder = try Folder()
+    let file = folder.file("a")
+    let response = try await downloadWithLateCredentials(to: file)
+    #expect(response.response?.statusCode == 200 && response.error == nil)
+    #expect(response.destinationURL == file)
+    #expect(try String(contentsOf: file, encoding: .utf8).contains("authenticated"))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == ["a"])
+  }
+
+  @Test("A download with later credentials leaves a file of the user in place")
+  func lateCredentialsAndAFileOfTheUser() async throws {
+    let folder = try Folder()
+    let file = folder.file("a")
+    let response = try await downloadWithLateCredentials(to: file) {
+      try Data("own".utf8).write(to: file, options: .atomic)
+    }
+    #expect((response.error as? CocoaError)?.code == .fileWriteFileExists)
+    #expect(try String(contentsOf: file, encoding: .utf8) == "own")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == ["a"])
+  }
+
   @Test("Credentials that are added after a failed validation are used") func credentialsAfterFailure() async
   {
     let request = manager.request(server.url("/basic-auth/user/pw")).validate()
