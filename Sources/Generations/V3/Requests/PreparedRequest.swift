@@ -61,9 +61,10 @@ struct PreparedRequest: Alamofire::URLRequestConvertible {
   }
 
   private static func badURL(_ text: String) -> NSError {
+    // The core leaves out passwords.
     Alamofire.Error.error(
       domain: NSURLErrorDomain, code: NSURLErrorBadURL,
-      failureReason: text.isEmpty ? "There is no URL." : "This is no URL: \(text)",
+      failureReason: text.isEmpty ? "There is no URL." : AFError.invalidURL(url: text).localizedDescription,
       info: [:])
   }
 }

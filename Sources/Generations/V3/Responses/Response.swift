@@ -34,11 +34,12 @@ extension Response: CustomStringConvertible, CustomDebugStringConvertible {
   /// `SUCCESS` or `FAILURE`, with the value or the error.
   public var description: String { result.debugDescription }
 
-  /// Everything, a line each.
+  /// Everything, a line each. Secrets of URLs and header fields are left out; see `Redaction`. The value is shown
+  /// unchanged.
   public var debugDescription: String {
     [
-      "[Request]: \(request.map { ReadableText.lines("\($0)") } ?? "nil")",
-      "[Response]: \(response.map { ReadableText.lines("\($0)") } ?? "nil")",
+      "[Request]: \(request?.debugLine ?? "nil")",
+      "[Response]: \(response?.debugLine ?? "nil")",
       "[Data]: \(data?.count ?? 0) bytes",
       "[Result]: \(result.debugDescription)",
       "[Timeline]: \(timeline.debugDescription)",

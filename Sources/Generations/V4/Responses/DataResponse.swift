@@ -73,11 +73,12 @@ extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible {
   /// `SUCCESS` or `FAILURE`, and the value or the error.
   public var description: String { result.debugDescription }
 
-  /// A line each for the request, the response, the length of the body, the result and the timeline.
+  /// A line each for the request, the response, the length of the body, the result and the timeline. Secrets of URLs
+  /// and header fields are left out; see `Redaction`. The value is shown unchanged.
   public var debugDescription: String {
     """
-    [Request]: \(request.shown)
-    [Response]: \(response.shown)
+    [Request]: \((request?.debugLine).shown)
+    [Response]: \((response?.debugLine).shown)
     [Data]: \(data?.count ?? 0) bytes
     [Result]: \(result.debugDescription)
     [Timeline]: \(timeline.debugDescription)

@@ -84,11 +84,11 @@ extension DownloadResponse: CustomStringConvertible, CustomDebugStringConvertibl
   public var description: String { result.debugDescription }
 
   /// A line each for the request, the response, both locations of the file, the length of the resume data, the result
-  /// and the timeline.
+  /// and the timeline. Secrets of URLs and header fields are left out; see `Redaction`. The value is shown unchanged.
   public var debugDescription: String {
     """
-    [Request]: \(request.shown)
-    [Response]: \(response.shown)
+    [Request]: \((request?.debugLine).shown)
+    [Response]: \((response?.debugLine).shown)
     [TemporaryURL]: \((temporaryURL?.path).shown)
     [DestinationURL]: \((destinationURL?.path).shown)
     [ResumeData]: \(resumeData?.count ?? 0) bytes

@@ -38,7 +38,7 @@ import Testing
     let lines = String(reflecting: response).split(separator: "\n")
     #expect(
       lines == [
-        "[Request]: http://a.test/get", "[Response]: nil", "[Data]: 4 bytes", "[Result]: SUCCESS: 4",
+        "[Request]: GET http://a.test/get", "[Response]: nil", "[Data]: 4 bytes", "[Result]: SUCCESS: 4",
         "[Timeline]: \(String(reflecting: timeline))",
       ])
   }
@@ -70,6 +70,35 @@ import Testing
         "[ResumeData]: 3 bytes", "[Result]: FAILURE: Mishap()",
         "[Timeline]: \(String(reflecting: Timeline()))",
       ])
+  }
+
+  @Test("Debug descriptions leave out secrets") func secrets() throws {
+    let request = try URLRequest(url: "http://ann:pw@a.test/get?token=T&q=1", method: .post)
+    let answer = HTTPURLResponse(
+      url: try #require(request.url), statusCode: 404, httpVersion: nil,
+      headerFields: ["Set-Cookie": "s=C; Path=/", "X-Count": "4"])
+    let data = DataResponse(request: request, response: answer, data: nil, result: .success(4))
+    let download = DownloadResponse(
+      request: request, response: answer, temporaryURL: nil, destinationURL: nil, resumeData: nil,
+      result: .success(4))
+    for text in [String(reflecting: data), String(reflecting: download)] {
+      let lines = text.split(separator: "\n")
+      #expect(lines[0] == "[Request]: POST http://redacted@a.test/get?token=redacted&q=1")
+      #expect(
+        lines[1] == "[Response]: 404 http://redacted@a.test/get?token=redacted&q=1 "
+          + "{ Set-Cookie: s=<redacted>; Path=/, X-Count: 4 }")
+    }
+  }
+
+  @Test("The debug description of a failed request leaves out secrets") func secretsOfFailures() async throws
+  {
+    let manager = SessionManager.isolated()
+    let request = manager.request("http://ann:pw@127.0.0.1:1/get?token=T")
+    let refused = await request.json()
+    #expect((refused.error as? URLError)?.code == .cannotConnectToHost)
+    let text = String(reflecting: refused)
+    #expect(text.contains("127.0.0.1:1/get?token=redacted") && !text.contains("pw@"))
+    #expect(!text.contains("token=T"))
   }
 
   @Test("A mapped download response preserves the other properties") func mappedDownloadResponse() {
