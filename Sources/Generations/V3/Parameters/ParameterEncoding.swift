@@ -31,7 +31,8 @@ public enum ParameterEncoding {
     _ URLRequest: any URLRequestConvertible, parameters: [String: Any]?
   ) -> (NSMutableURLRequest, NSError?) {
     if case .Custom(let closure) = self { return closure(URLRequest, parameters) }
-    let request = URLRequest.URLRequest
+    // A copy, because a router may return the same object again.
+    let request = URLRequest.URLRequest.URLRequest
     guard let parameters else { return (request, nil) }
     do {
       switch self {

@@ -69,6 +69,28 @@ import Testing
     #expect(request.httpBody == nil)
   }
 
+  /// A router that returns the same object again.
+  private final class StoringRouter: URLRequestConvertible {
+    let URLRequest: NSMutableURLRequest
+
+    init(_ method: String) throws {
+      URLRequest = NSMutableURLRequest(url: try #require(URL(string: "http://example.com/")))
+      URLRequest.httpMethod = method
+    }
+  }
+
+  @Test("The object of a router is not changed") func storedRequest() throws {
+    let (get, post) = (try StoringRouter("GET"), try StoringRouter("POST"))
+    for _ in 0..<2 {
+      let (encoded, _) = ParameterEncoding.URL.encode(get, parameters: ["a": 1])
+      #expect(encoded.url?.absoluteString == "http://example.com/?a=1")
+      #expect(ParameterEncoding.JSON.encode(post, parameters: ["a": 1]).0.httpBody != nil)
+    }
+    #expect(get.URLRequest.url?.absoluteString == "http://example.com/")
+    #expect(post.URLRequest.httpBody == nil && post.URLRequest.allHTTPHeaderFields?.isEmpty != false)
+    #expect(ParameterEncoding.URL.encode(post, parameters: nil).0 !== post.URLRequest)
+  }
+
   @Test("A value that cannot be encoded is an error") func invalidValue() throws {
     let json = try encode(.JSON, ["a": Date()], method: "POST")
     #expect(json.error?.domain == NSCocoaErrorDomain)
