@@ -4,7 +4,7 @@ public import Foundation
 ///
 /// Points in time count from the start of 2001, UTC (`Date.timeIntervalSinceReferenceDate`).
 public struct Timeline: Sendable {
-  /// The time at which the request was first resumed.
+  /// The time at which the request was first resumed, or its last retry began.
   public let requestStartTime: TimeInterval
   /// The time at which the first byte of a response arrived, or the request ended without one.
   public let initialResponseTime: TimeInterval

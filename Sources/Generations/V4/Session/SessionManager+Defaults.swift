@@ -17,7 +17,7 @@ extension SessionManager {
     "User-Agent": Alamofire::HTTPHeader.defaultUserAgent.value,
   ]
 
-  /// Up to how many bytes a form is encoded in memory: ten million. Longer ones go by way of a file.
+  /// From how many bytes on a form goes by way of a file: ten million. Shorter ones are encoded in memory.
   public static let multipartFormDataEncodingMemoryThreshold: UInt64 = 10_000_000
 
   /// The result of encoding a form.

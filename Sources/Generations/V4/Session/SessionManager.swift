@@ -280,8 +280,8 @@ open class SessionManager: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - multipartFormData:       Fills the form; called on a background queue.
-  ///   - encodingMemoryThreshold: Up to how many bytes the form is encoded in memory; a longer one goes by way of
-  ///                              a temporary file.
+  ///   - encodingMemoryThreshold: A form of this many bytes or more goes by way of a temporary file; a shorter one is
+  ///                              encoded in memory.
   ///   - url:                     The URL of the request.
   ///   - method:                  Default: POST.
   ///   - headers:                 Header fields.
