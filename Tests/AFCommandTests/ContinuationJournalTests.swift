@@ -1,5 +1,6 @@
 import AFCommand
 import Alamofire
+import ChildProcesses
 import Foundation
 import HTTPSystem
 import HTTPTestServer
@@ -115,6 +116,39 @@ import Testing
     #expect(content == "0123456")
     #expect(try written().receivedSize(boot: Self.boot, fileSize: 7) == 7)
     #expect(try written().receivedSize(boot: "third", fileSize: 7) == 7)
+  }
+
+  @Test("A full disk leaves no journal") func fullDisk() async throws {
+    server.enqueue(Self.reply(from: 0))
+    let run = try await ChildRun(
+      ["/bin/sh", "-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\""]
+        + [Programs.af, "-o", folder.path("f"), server.url("/f")])
+    #expect(run.status == 1 && run.complaints.contains("File too large"), "\(run.complaints)")
+    #expect(names == ["f"])
+  }
+
+  @Test("An empty file with the name of a journal counts as none", arguments: [["-o"], ["-d"]])
+  func emptyJournal(option: [String]) async throws {
+    _ = try folder.file("f.af-continue", "")
+    var terminal = Terminal.pipe
+    terminal.folder = folder.path
+    server.enqueue(Self.reply(from: 0).with(effect: .closeAfterBody(bytes: 4)), Self.reply(from: 4))
+    let arguments = option == ["-o"] ? ["-o", folder.path("f")] : option
+    #expect(await terminal.run(arguments + [server.url("/f")]).status == .failure)
+    #expect(names == ["f", "f.af-continue"])
+    _ = try await server.takeRequest()
+    #expect(await terminal.run("-c", "-o", folder.path("f"), server.url("/f")).status == .success)
+    #expect(try await server.takeRequest().header("If-Range") == "\"v1\"")
+    #expect(content == "0123456789")
+    #expect(names == ["f"])
+  }
+
+  @Test("An empty journal is removed with the end of its file") func emptyJournalOfWholeFile() async throws {
+    _ = try folder.file("f.af-continue", "")
+    // Without a validator and a length there is nothing to write into a journal.
+    server.enqueue(Reply(body: .parts(["0123"])).framed(.chunked))
+    #expect(await Terminal.pipe.run("-o", folder.path("f"), server.url("/f")).status == .success)
+    #expect(names == ["f"])
   }
 
   @Test("A journal that was cut or damaged at any byte counts no byte that was not flushed", .seeded)

@@ -75,16 +75,21 @@ struct Resumption: Sendable {
 }
 
 /// The file next to a partial file, which has its journal. A file that has its name and no journal is the user's: it is
-/// neither read, nor replaced, nor removed, and neither is a link.
+/// neither read, nor replaced, nor removed, and neither is a link. An empty file counts as none, because a full disk
+/// leaves one.
 struct JournalFile: Sendable {
   private let path: String
 
   init(beside file: String) { path = FileNames.path(beside: file, suffix: FileNames.journalEnding) }
 
-  /// Whether nothing has the name of the journal.
+  /// Whether nothing but an empty file has the name of the journal.
   var isAbsent: Bool {
     var information = stat()
-    return lstat(path, &information) != 0 && errno == ENOENT
+    return lstat(path, &information) != 0 ? errno == ENOENT : Self.isEmpty(information)
+  }
+
+  private static func isEmpty(_ information: stat) -> Bool {
+    information.st_mode & S_IFMT == S_IFREG && information.st_size == 0
   }
 
   /// Reads the journal; `nil` if there is none.
@@ -102,7 +107,10 @@ struct JournalFile: Sendable {
   /// - Parameter isAppended: Whether the journal continues the one that is there, if that has the form of this version.
   func write(_ journal: PartialFileJournal, isAppended: Bool = false) -> Bool {
     guard let lines = journal.lines else { return false }
-    if isAbsent { return write(lines, O_CREAT | O_EXCL) }
+    if isAbsent {
+      remove()
+      return write(lines, O_CREAT | O_EXCL)
+    }
     guard read(fileSize: 0) != nil else { return false }
     return write(lines, isAppended && journal.isCurrent ? O_APPEND : O_TRUNC)
   }
@@ -114,11 +122,13 @@ struct JournalFile: Sendable {
 
   /// Removes the journal.
   func remove() {
-    if read(fileSize: 0) != nil { unlink(path) }
+    var information = stat()
+    guard lstat(path, &information) == 0 else { return }
+    if Self.isEmpty(information) || read(fileSize: 0) != nil { unlink(path) }
   }
 
   /// Writes lines. New ones reach the disk before bytes of the file count. A part of a line is removed again, because
-  /// nothing could follow it.
+  /// nothing could follow it, and so is a new file.
   private func write(_ lines: Data, _ flags: Int32) -> Bool {
     guard let handle = open(O_WRONLY | flags), let size = try? handle.seekToEnd() else { return false }
     do {
@@ -127,6 +137,7 @@ struct JournalFile: Sendable {
       return true
     } catch {
       try? handle.truncate(atOffset: size)
+      if flags & O_EXCL != 0 { unlink(path) }
       return false
     }
   }
