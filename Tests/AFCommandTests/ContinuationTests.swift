@@ -76,6 +76,50 @@ import Testing
     #expect(names == ["f", "g", "missing", "target"])
   }
 
+  @Test("The journal of a link is next to the file to which it leads") func journalOfLink() async throws {
+    try FileManager.default.createSymbolicLink(atPath: folder.path("l"), withDestinationPath: "f")
+    try await breakOff(HTTPHeader(name: "ETag", value: "\"v1\""), arguments: ["-o", folder.path("l")])
+    #expect(names == ["f", "f.af-continue", "l"])
+    server.enqueue(part("4567", "4-7/10", tag: "\"v1\""))
+    #expect(await Terminal().run("-co", folder.path("l"), server.url("/f")).status == .failure)
+    #expect(try await server.takeRequest().header("If-Range") == "\"v1\"")
+    server.enqueue(part("89", "8-9/10", tag: "\"v1\""))
+    #expect(await Terminal().run("-co", path, server.url("/f")).status == .success)
+    #expect(try await server.takeRequest().header("If-Range") == "\"v1\"")
+    #expect(content() == "0123456789")
+    #expect(names == ["f", "l"])
+  }
+
+  @Test(
+    "A file that another run has written since the rest was requested is left alone",
+    arguments: [206, 416], [true, false])
+  func writtenMeanwhile(status: Int, isComplete: Bool) async throws {
+    if status == 206 {
+      try await breakOff(HTTPHeader(name: "ETag", value: "\"v1\""))
+    } else {
+      _ = try folder.file("f", "0123")
+    }
+    let (file, journal) = (path, path + ".af-continue")
+    let version = Data("ETag: \"v2\"\nContent-Length: 10\n".utf8)
+    let server = try HTTPTestServer(
+      routes: .none.adding("/f") { [self] _, _ in
+        // What another run does: it replaces the file and its journal.
+        let content = isComplete ? "ABCDEFGHIJ" : "ABCD"
+        try? Data(content.utf8).write(to: URL(fileURLWithPath: file))
+        if isComplete {
+          try? FileManager.default.removeItem(atPath: journal)
+        } else {
+          try? version.write(to: URL(fileURLWithPath: journal))
+        }
+        if status == 206 { return part("456789", "4-9/10", tag: "\"v1\"") }
+        return Reply.status(416).with(header: "Content-Range", value: "bytes */4")
+      })
+    let run = await Terminal().run("-co", path, server.url("/f"))
+    #expect(run.status == .failure && run.error.contains("has changed since"), "\(run.error)")
+    #expect(content() == (isComplete ? "ABCDEFGHIJ" : "ABCD"))
+    #expect(FileManager.default.contents(atPath: journal) == (isComplete ? nil : version))
+  }
+
   @Test("A file that has changed on the server is replaced, and its next part is conditional too")
   func changed() async throws {
     try await breakOff(HTTPHeader(name: "ETag", value: "\"v1\""))

@@ -35,12 +35,15 @@ import Testing
 
   // MARK: The file
 
+  /// Returns a file without a journal, as it was when its rest was requested.
+  private func part(_ size: Int64) -> FilePart { FilePart(size: size, journal: JournalFile(beside: path)) }
+
   @Test("A part that was shortened or removed is not filled with zeros", arguments: [false, true])
   func shortened(isRemoved: Bool) throws {
     _ = try folder.file("f", isRemoved ? "" : "12")
     if isRemoved { try FileManager.default.removeItem(atPath: path) }
     #expect(throws: SavedFile.Failure.self) {
-      try SavedFile(path: path, continuing: PartialFileJournal(fileSize: 5))
+      try SavedFile(path: path, continuing: part(5))
     }
     #expect(content() == (isRemoved ? nil : "12"))
   }
@@ -63,7 +66,7 @@ import Testing
     let first = try SavedFile(path: path)
     try first.write(Data("12345".utf8))
     #expect(throws: SavedFile.Failure.self) {
-      try SavedFile(path: path, continuing: isContinued ? PartialFileJournal(fileSize: 5) : nil)
+      try SavedFile(path: path, continuing: isContinued ? part(5) : nil)
     }
     #expect(content() == "12345")
   }
@@ -73,7 +76,7 @@ import Testing
     let first = try SavedFile(suggestedName: "f", folder: folder.path)
     try first.write(Data("12345".utf8))
     #expect(throws: SavedFile.Failure.self) {
-      try SavedFile(path: path, continuing: isContinued ? PartialFileJournal(fileSize: 5) : nil)
+      try SavedFile(path: path, continuing: isContinued ? part(5) : nil)
     }
     #expect(content() == "12345")
     try first.finish()

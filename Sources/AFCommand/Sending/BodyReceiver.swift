@@ -244,14 +244,7 @@ final class BodyReceiver: Sendable {
       meter?.continues(at: resumption?.offset ?? 0)
       return save(response, isContinued: true)
     case .complete:
-      state.withLock { state in
-        state.mode = .discarding
-        state.isRefused = true
-        if case .file(let path) = invocation.output {
-          state.path = path
-          JournalFile(beside: path).remove()
-        }
-      }
+      complete()
       return false
     case .refused(let reason):
       discard(reason)
@@ -274,6 +267,20 @@ final class BodyReceiver: Sendable {
         return false
       }
       return save(response, isContinued: false)
+    }
+  }
+
+  /// Ends the request for the rest of a file that is complete.
+  private func complete() {
+    do throws(SavedFile.Failure) {
+      try resumption?.complete()
+      state.withLock { state in
+        state.mode = .discarding
+        state.isRefused = true
+        if case .file(let path) = invocation.output { state.path = path }
+      }
+    } catch {
+      discard(error.sentence)
     }
   }
 
@@ -304,14 +311,13 @@ final class BodyReceiver: Sendable {
   }
 
   private func open(_ response: HTTPURLResponse, isContinued: Bool) throws(SavedFile.Failure) -> SavedFile {
-    switch invocation.output {
-    case .file(let path):
-      try SavedFile(
-        path: path, continuing: isContinued ? resumption?.journal : nil, calls: printer.environment.fileCalls)
+    let calls = printer.environment.fileCalls
+    if isContinued, let resumption { return try resumption.open(calls) }
+    return switch invocation.output {
+    case .file(let path): try SavedFile(path: path, calls: calls)
     case .suggestedName, nil:
       try SavedFile(
-        suggestedName: response.suggestedFilename, folder: printer.environment.folder,
-        calls: printer.environment.fileCalls)
+        suggestedName: response.suggestedFilename, folder: printer.environment.folder, calls: calls)
     }
   }
 

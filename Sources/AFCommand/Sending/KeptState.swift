@@ -232,7 +232,9 @@ package enum PrivateFile {
     let target = destination(of: path)
     var information = stat()
     let exists = stat(target, &information) == 0
-    if exists, information.st_mode & S_IFMT != S_IFREG { return try overwrite(target, data) }
+    if exists, isLink(target) || information.st_mode & S_IFMT != S_IFREG {
+      return try overwrite(target, data)
+    }
     let new = "\(target).\(UUID().uuidString.prefix(8))"
     let descriptor = open(new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
@@ -252,15 +254,25 @@ package enum PrivateFile {
   }
 
   /// Returns the path to which a link and its further links lead, even if there is no file yet. Foundation resolves a
-  /// link only if its target exists.
+  /// link only if its target exists. Any other path is returned unchanged. So is a link of `/proc` to what has no path:
+  /// a pipe, or a file that was removed.
   static func destination(of path: String) -> String {
+    guard isLink(path) else { return path }
     var url = URL(fileURLWithPath: path).resolvingSymlinksInPath()
     for _ in 0..<40 {
       guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: url.path) else { break }
       url = URL(fileURLWithPath: target, relativeTo: url.deletingLastPathComponent())
         .resolvingSymlinksInPath()
     }
-    return url.path
+    var (end, found) = (stat(), stat())
+    guard stat(path, &end) == 0 else { return url.path }
+    let isFound = stat(url.path, &found) == 0 && found.st_dev == end.st_dev && found.st_ino == end.st_ino
+    return isFound ? url.path : path
+  }
+
+  private static func isLink(_ path: String) -> Bool {
+    var information = stat()
+    return lstat(path, &information) == 0 && information.st_mode & S_IFMT == S_IFLNK
   }
 
   private static func overwrite(_ path: String, _ data: Data) throws(Failure) {

@@ -20,10 +20,13 @@ struct Resumption: Sendable {
   static let otherPart = "The server sent another part of the file than was asked for; nothing was written."
   static let excess = "The server sent more bytes than the range of its response has; they were not written."
 
-  /// The journal of the file.
-  let journal: PartialFileJournal
+  /// The file as it was when its rest was requested.
+  let part: FilePart
   private let path: String
-  private let fileSize: Int64
+  /// The path to which the links of `path` lead.
+  private let location: String
+
+  private var journal: PartialFileJournal { part.journal }
 
   /// The number of bytes of the file that count. Later ones are replaced.
   var offset: Int64 { journal.offset }
@@ -37,11 +40,10 @@ struct Resumption: Sendable {
     guard information.st_mode & S_IFMT == S_IFREG else {
       throw UsageError("'\(path)' is not a file that can be continued.")
     }
-    let size = Int64(information.st_size)
-    journal = JournalFile(beside: path).read(fileSize: size) ?? PartialFileJournal(fileSize: size)
-    guard journal.offset > 0 else { return nil }
+    location = PrivateFile.destination(of: path)
+    part = FilePart(size: Int64(information.st_size), journal: JournalFile(beside: location))
+    guard part.journal.offset > 0 else { return nil }
     self.path = path
-    fileSize = size
   }
 
   /// Adds the fields that ask for the missing part, if the file is the same. Otherwise the server sends all of it.
@@ -67,10 +69,43 @@ struct Resumption: Sendable {
     // A server without the length in its answer may have sent it with the first part.
     case 416:
       let total = response.af.contentRange?.total ?? journal.length
-      let isWhole = offset == fileSize && total == offset && journal.length ?? offset == offset
+      let isWhole = offset == part.size && total == offset && journal.length ?? offset == offset
       return isWhole ? .complete : .unrelated
     default: return .unrelated
     }
+  }
+
+  /// Opens the file to append what is missing.
+  func open(_ calls: FileCalls) throws(SavedFile.Failure) -> SavedFile {
+    try SavedFile(path: path, location: location, continuing: part, calls: calls)
+  }
+
+  /// Removes the journal of the file, which is complete. Throws if the file has changed since its rest was requested.
+  func complete() throws(SavedFile.Failure) {
+    let descriptor = Glibc.open(location, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    guard descriptor >= 0 else { throw SavedFile.Failure(path) }
+    defer { close(descriptor) }
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else { throw .inUse(path) }
+    defer { flock(descriptor, LOCK_UN) }
+    let journal = JournalFile(beside: location)
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, FilePart(size: Int64(status.st_size), journal: journal) == part
+    else {
+      throw .changed(path)
+    }
+    journal.remove()
+  }
+}
+
+/// A partial file: its size, and what its journal says about it.
+struct FilePart: Sendable, Equatable {
+  let size: Int64
+  let journal: PartialFileJournal
+
+  /// Makes the part of a file. Without a journal all of its bytes count.
+  init(size: Int64, journal: JournalFile) {
+    self.size = size
+    self.journal = journal.read(fileSize: size) ?? PartialFileJournal(fileSize: size)
   }
 }
 

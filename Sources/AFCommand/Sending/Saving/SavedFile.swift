@@ -23,11 +23,11 @@ final class SavedFile: Sendable {
       sentence = "'\(path)' cannot be written: \(String(cString: strerror(code)))."
     }
 
-    fileprivate static func shortened(_ path: String) -> Failure {
-      Failure(sentence: "'\(path)' has become shorter since it was asked for; nothing was written.")
+    static func changed(_ path: String) -> Failure {
+      Failure(sentence: "'\(path)' has changed since its rest was asked for; nothing was written.")
     }
 
-    fileprivate static func inUse(_ path: String) -> Failure {
+    static func inUse(_ path: String) -> Failure {
       Failure(sentence: "Another download writes '\(path)'; nothing was written.")
     }
 
@@ -49,6 +49,7 @@ final class SavedFile: Sendable {
 
   /// The path as it is shown.
   let path: String
+  /// The path to which the links of `path` lead.
   private let location: String
   private let descriptor: Int32
   private let calls: FileCalls
@@ -61,16 +62,20 @@ final class SavedFile: Sendable {
 
   /// Opens a file that the user has named. The earlier content of the file is replaced, unless the file is continued.
   ///
-  /// - Parameter earlier: The state of the file that is continued; `nil` for a new one.
+  /// - Parameters:
+  ///   - location: The path to which the links of `path` lead, if it is known.
+  ///   - part:     The file that is continued, as it was when its rest was requested; `nil` for a new one.
   init(
-    path: String, continuing earlier: PartialFileJournal? = nil, calls: FileCalls = FileCalls()
+    path: String, location: String? = nil, continuing part: FilePart? = nil, calls: FileCalls = FileCalls()
   ) throws(Failure) {
+    let earlier = part?.journal
+    let location = location ?? PrivateFile.destination(of: path)
     self.path = path
     self.calls = calls
-    location = path
+    self.location = location
     // The journal of an earlier run, if there is one.
     state = Mutex(State(size: earlier?.offset ?? 0, ownsJournal: true))
-    descriptor = open(path, O_WRONLY | O_CLOEXEC | (earlier == nil ? O_CREAT : O_APPEND), 0o666)
+    descriptor = open(location, O_WRONLY | O_CLOEXEC | (earlier == nil ? O_CREAT : O_APPEND), 0o666)
     guard descriptor >= 0 else { throw Failure(path) }
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw Failure(path) }
@@ -79,10 +84,10 @@ final class SavedFile: Sendable {
     guard isRegular || earlier == nil else { throw Failure(path, code: EINVAL) }
     guard isRegular else { return }
     if !locks() { throw .inUse(path) }
-    // A file that is shorter would be filled with zeros. Later bytes do not count.
-    guard fstat(descriptor, &status) == 0, Int64(status.st_size) >= earlier?.offset ?? 0 else {
-      throw .shortened(path)
-    }
+    guard fstat(descriptor, &status) == 0 else { throw Failure(path) }
+    // Another run may have written it since then.
+    if let part, FilePart(size: Int64(status.st_size), journal: journal) != part { throw .changed(path) }
+    // Later bytes do not count.
     guard ftruncate(descriptor, off_t(earlier?.offset ?? 0)) == 0 else { throw Failure(path) }
     guard let earlier else { return }
     guard !journal.isAbsent else { return }

@@ -57,8 +57,7 @@ struct SegmentedExchange {
       throw UsageError(
         "'\(path)' is no regular file, and --segments and --checksum would replace it; name another one.")
     }
-    return lstat(path, &information) == 0 && information.st_mode & S_IFMT == S_IFLNK
-      ? PrivateFile.destination(of: path) : path
+    return PrivateFile.destination(of: path)
   }
 
   private func finish(
