@@ -76,6 +76,49 @@ import Testing
     #expect(image.format == expected[String(name.split(separator: ".")[1])])
   }
 
+  @Test("A file is written where a link leads, and the link stays", arguments: ["target", "missing"])
+  func link(target: String) async throws {
+    let folder = try Folder()
+    _ = try folder.file("target", "old")
+    let link = folder.path("l.png")
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: target)
+    enqueue(try picture().encode(as: .png))
+    let run = await Terminal.pipe.run("image", "resize", "--size", "9", "-o", link, server.url("/a"))
+    #expect(run.status == .success, "\(run.error)")
+    #expect(kind(link) == S_IFLNK && kind(folder.path(target)) == S_IFREG)
+    #expect(try Image(contentsOf: URL(fileURLWithPath: folder.path(target))).pixelWidth == 9)
+  }
+
+  @Test("A pipe is written to, and not replaced") func pipe() async throws {
+    let folder = try Folder()
+    let path = folder.path("p.png")
+    try #require(mkfifo(path, 0o600) == 0)
+    // A reader, so that opening the pipe does not wait.
+    let reader = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
+    defer { close(reader) }
+    enqueue(try picture().encode(as: .png))
+    let run = await Terminal.pipe.run("image", "resize", "--size", "9", "-o", path, server.url("/a"))
+    #expect(run.status == .success, "\(run.error)")
+    #expect(kind(path) == S_IFIFO)
+    var room = [UInt8](repeating: 0, count: 1 << 16)
+    let count = read(reader, &room, room.count)
+    try #require(count > 0)
+    #expect(try Image(data: Data(room[..<count])).pixelWidth == 9)
+  }
+
+  @Test("A file that cannot be written is named") func unwritable() async throws {
+    enqueue(try picture().encode(as: .png))
+    let run = await Terminal.pipe.run(
+      "image", "resize", "--size", "9", "-o", "/proc/none/a.png", server.url("/a"))
+    #expect(run.status == .failure)
+    #expect(run.error == "af: '/proc/none/a.png' cannot be written: No such file or directory.\n")
+  }
+
+  private func kind(_ path: String) -> mode_t? {
+    var information = stat()
+    return lstat(path, &information) == 0 ? information.st_mode & S_IFMT : nil
+  }
+
   @Test("A body that is sent with the request, and a method, come before the image")
   func body() async throws {
     enqueue(try picture().encode(as: .png))

@@ -52,7 +52,7 @@ struct ImageExchange {
   }
 
   private func fail(_ error: any Error) -> ExitCode {
-    let text = error.localizedDescription
+    let text = (error as? SavedFile.Failure)?.sentence ?? error.localizedDescription
     // The command has no limits of its own.
     Command.complain(
       text.replacingOccurrences(of: " To accept it, pass larger ImageLimits.", with: ""), in: environment)
@@ -87,7 +87,11 @@ struct ImageExchange {
       case .filling(let width, let height): ImageVariants.Variant("image", width: width, height: height)
       }
     guard let file = try await ImageVariants(variant).files(of: image, as: format)["image"] else { return }
-    try file.write(to: URL(fileURLWithPath: path), options: .atomic)
+    do throws(PrivateFile.Failure) {
+      try PrivateFile.write(file, to: path, mode: 0o666, keepsMode: true)
+    } catch {
+      throw SavedFile.Failure(path, code: error.code)
+    }
     ResponsePrinter(environment: environment, invocation: invocation).reportSaved(path, isComplete: true)
   }
 

@@ -217,18 +217,23 @@ enum CookieJar {
   }
 }
 
-/// Files with secrets, which only their owner may read: sessions, cookie jars and archives.
+/// Files that are replaced as a whole. The ones with secrets are for their owner alone: sessions, cookie jars and
+/// archives.
 package enum PrivateFile {
   /// The reason why a file could not be written.
   package struct Failure: Error, Sendable {
     package let code: Int32
   }
 
-  /// Replaces a file as a whole, so that an earlier one stays if this fails. The new one has the mode 0600 from its
+  /// Replaces a file as a whole, so that an earlier one stays if this fails. The new one has its mode from its
   /// beginning on. A link is followed. A device or a pipe is written to, because a new file would replace it.
   ///
-  /// - Parameter keepsMode: Whether an earlier file keeps its permissions.
-  package static func write(_ data: Data, to path: String, keepsMode: Bool = false) throws(Failure) {
+  /// - Parameters:
+  ///   - mode:      The permissions of a new file.
+  ///   - keepsMode: Whether an earlier file keeps its permissions.
+  package static func write(
+    _ data: Data, to path: String, mode: UInt32 = 0o600, keepsMode: Bool = false
+  ) throws(Failure) {
     let target = destination(of: path)
     var information = stat()
     let exists = stat(target, &information) == 0
@@ -236,7 +241,7 @@ package enum PrivateFile {
       return try overwrite(target, data)
     }
     let new = "\(target).\(UUID().uuidString.prefix(8))"
-    let descriptor = open(new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    let descriptor = open(new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)
     guard descriptor >= 0 else {
       let code = errno
       // A file can exist in a folder in which no other one can be created.
