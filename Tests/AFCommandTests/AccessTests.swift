@@ -123,6 +123,29 @@ import Testing
     #expect(other.recordedRequests.first?.header("X-A") == nil)
   }
 
+  @Test(
+    "A run that writes no session makes no folder for one",
+    arguments: [
+      ["--session-read-only", "me"], ["--session", "me", "--offline"], ["--session", "me", "--curl"],
+    ])
+  func unwrittenSession(options: [String]) async throws {
+    var terminal = Terminal.pipe
+    for home in [folder.path, "/proc/none"] {
+      terminal.variables = ["XDG_DATA_HOME": home]
+      let run = await terminal.run(options + [server.url("/get")])
+      #expect(run.status == .success, "\(run.error)")
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+    let run = await terminal.run("--session", "me", server.url("/get"))
+    #expect(run.status == .usage && run.error.contains("/proc/none/"), "\(run.error)")
+  }
+
+  @Test("A relative folder for the data of programs is ignored", arguments: ["data", "./data", ""])
+  func relativeDataFolder(value: String) {
+    let place = NamedSession.place("me", host: "h", variables: ["XDG_DATA_HOME": value])
+    #expect(place.path.hasPrefix("/") && place.path.hasSuffix("/.local/share/af/sessions/h/me.json"))
+  }
+
   @Test("The secrets of a session are sent to the port alone for which they were stored")
   func sessionOfPort() async throws {
     var terminal = Terminal.pipe
@@ -132,8 +155,10 @@ import Testing
       #expect(run.status == .success, "\(run.error)")
       return run.output.contains("Authorization: Basic")
     }
-    try FileManager.default.createDirectory(
-      atPath: folder.path("af/sessions/example.com"), withIntermediateDirectories: true)
+    for host in ["example.com", "example.com_80"] {
+      try FileManager.default.createDirectory(
+        atPath: folder.path("af/sessions/\(host)"), withIntermediateDirectories: true)
+    }
     let stored =
       #"{"headers": [], "cookies": [], "credentials": {"type": "basic", "user": "ann", "password": "x"}}"#
     _ = try folder.file("af/sessions/example.com/me.json", stored)

@@ -6,7 +6,10 @@ import Glibc
 /// The state that persists from one run of the command to the next: a session, a cookie jar, or both.
 final class KeptState: Sendable {
   private let named: NamedSession?
+  /// The file of the session; `nil` if it is not written.
   private let path: String?
+  /// The folder of the session that is made for it; `nil` if the session is named by its path.
+  private let folder: String?
   private let jarPath: String?
   /// Whether the arguments have credentials.
   private let hasTypedCredentials: Bool
@@ -23,13 +26,14 @@ final class KeptState: Sendable {
     var cookies: [HTTPCookie] = []
     if let name = invocation.session {
       let host = NamedSession.host(of: URLComponents(string: invocation.url))
-      let path = try NamedSession.path(name, host: host, variables: variables)
+      let (folder, path) = NamedSession.place(name, host: host, variables: variables)
       let kept = try NamedSession(path: path)
       cookies += kept.cookieLines.compactMap(\.cookie)
       named = kept
       self.path = invocation.isSessionReadOnly ? nil : path
+      self.folder = folder
     } else {
-      (named, path) = (nil, nil)
+      (named, path, folder) = (nil, nil, nil)
     }
     if let jarPath { cookies += try CookieJar.read(jarPath) }
     self.cookies = cookies
@@ -49,6 +53,7 @@ final class KeptState: Sendable {
 
   /// Checks the files, so that one that cannot be written is found before a request is sent.
   func checkFiles() throws(UsageError) {
+    if path != nil, let folder { try NamedSession.makeFolder(folder) }
     for file in [path, jarPath].compactMap({ $0 }) {
       var isFolder: ObjCBool = false
       let exists = FileManager.default.fileExists(atPath: file, isDirectory: &isFolder)
@@ -96,20 +101,28 @@ extension NamedSession {
   }
 
   /// Returns the file of a session. If its name is a path, the path is the file; otherwise the file is in the folder
-  /// for the data of programs. There each host has its own folder, so that no host sees the secrets of another.
-  static func path(_ name: String, host: String, variables: [String: String]) throws(UsageError) -> String {
-    if name.utf8.contains(UInt8(ascii: "/")) { return LocalFile.expanded(name) }
+  /// for the data of programs. There each host has its own folder, so that no host sees the secrets of another. The
+  /// folder is `nil` for a path. A relative `XDG_DATA_HOME` is ignored, as its specification demands.
+  static func place(
+    _ name: String, host: String, variables: [String: String]
+  ) -> (folder: String?, path: String) {
+    if name.utf8.contains(UInt8(ascii: "/")) { return (nil, LocalFile.expanded(name)) }
     let home =
-      variables["XDG_DATA_HOME"].flatMap { $0.isEmpty ? nil : $0 } ?? LocalFile.expanded("~/.local/share")
+      variables["XDG_DATA_HOME"].flatMap { $0.utf8.first == UInt8(ascii: "/") ? $0 : nil }
+      ?? LocalFile.expanded("~/.local/share")
     let part = String(String.UnicodeScalarView(host.unicodeScalars.map { $0 == "/" ? "_" : $0 }))
     let folder = "\(home)/af/sessions/\(part)"
+    return (folder, "\(folder)/\(name).json")
+  }
+
+  /// Makes the folder of a session, for its owner alone.
+  static func makeFolder(_ folder: String) throws(UsageError) {
     do {
       try FileManager.default.createDirectory(
         atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     } catch {
       throw UsageError("The folder '\(folder)' cannot be created.")
     }
-    return "\(folder)/\(name).json"
   }
 
   /// Reads a session from its file; an empty one if there is no file yet.
