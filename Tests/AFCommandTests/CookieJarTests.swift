@@ -161,6 +161,61 @@ import Testing
     }
   }
 
+  @Test("A long run stores only what it has changed itself", arguments: ["--session", "--cookie-jar"])
+  func severalRuns(option: String) async throws {
+    let path = folder.path("state")
+    let gate = Gate()
+    defer { gate.open() }
+    func reply(_ cookies: [String]) -> Reply {
+      Reply(headers: cookies.map { HTTPHeader(name: "Set-Cookie", value: $0) }, body: .bytes([]))
+    }
+    server.enqueue(reply(["a=1", "b=1", "c=1"]))
+    _ = await Terminal.pipe.run(option, path, "-a", "ann:old", server.url("/"), "X-A:old", "X-B:old")
+    _ = try await server.takeRequest()
+    var slow = reply(["c=; Max-Age=0", "d=1"])
+    slow.body = .parts([.gate(gate)])
+    server.enqueue(slow)
+    async let long = Terminal.pipe.run(option, path, server.url("/"), "X-B:typed")
+    _ = try await server.takeRequest()
+    server.enqueue(reply(["a=2", "b=; Max-Age=0"]))
+    _ = await Terminal.pipe.run(option, path, "-a", "ann:new", server.url("/"), "X-A:new")
+    gate.open()
+    #expect(await long.status == .success)
+    let session = option == "--session" ? try NamedSession(path: path) : nil
+    let cookies = try session?.cookieLines.compactMap(\.cookie) ?? CookieJar.read(path)
+    #expect(cookies.map { "\($0.name)=\($0.value)" }.sorted() == ["a=2", "d=1"])
+    guard let session else { return }
+    #expect(session.credentials?.password == "new")
+    #expect(session.headers.map { "\($0.name):\($0.value)" }.sorted() == ["X-A:new", "X-B:typed"])
+  }
+
+  @Test("A run that changes nothing does not write the file", arguments: ["--session", "--cookie-jar"])
+  func unchanged(option: String) async throws {
+    let path = folder.path("state")
+    _ = await Terminal.pipe.run(option, path, server.url("/cookies/set/k/v"), "X-A:1")
+    func number() throws -> ino_t {
+      var information = stat()
+      try #require(stat(path, &information) == 0)
+      return information.st_ino
+    }
+    let before = try number()
+    // The number of a file that is replaced could be used again, so the file stays open.
+    let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
+    #expect(await Terminal.pipe.run(option, path, server.url("/get")).status == .success)
+    #expect(try number() == before)
+    _ = await Terminal.pipe.run(option, path, server.url("/cookies/set/k/w"))
+    #expect(try number() != before)
+    try file.close()
+  }
+
+  @Test("Cookies whose names Unicode calls equal are two cookies") func equalNames() throws {
+    let cookies = try ["\u{E9}", "e\u{301}"].map { name in
+      try #require(HTTPCookie(properties: [.domain: "a.example", .path: "/", .name: name, .value: "v"]))
+    }
+    #expect(CookieChanges(from: [], to: cookies).applied(to: []).count == 2)
+    #expect(CookieChanges(from: cookies, to: [cookies[0]]).applied(to: cookies).count == 1)
+  }
+
   @Test("A session is stored for its owner alone, from the first byte on, and follows a link")
   func privateFiles() async throws {
     let (target, link) = (folder.path("target"), folder.path("link"))

@@ -105,6 +105,8 @@ package struct Invocation: Equatable, Sendable {
   /// The URL with its scheme.
   package var url = ""
   package var items: [RequestItem] = []
+  /// The number of the last items that come from a session.
+  var storedItemCount = 0
   package var bodyKind: BodyKind?
   package var rawBody: RawBody?
   /// Whether the body is compressed.

@@ -4,13 +4,23 @@ import FoundationNetworking
 import Glibc
 
 /// The state that persists from one run of the command to the next: a session, a cookie jar, or both.
+///
+/// A run may take hours, and others may change the files while it does. So a file is read again before it is written,
+/// and only the changes of this run are applied to it.
 final class KeptState: Sendable {
+  /// A cookie jar and its cookies as they were read.
+  private struct Jar {
+    let path: String
+    let cookies: [HTTPCookie]
+  }
+
+  /// The session as it was read.
   private let named: NamedSession?
   /// The file of the session; `nil` if it is not written.
   private let path: String?
+  private let jar: Jar?
   /// The folder of the session that is made for it; `nil` if the session is named by its path.
   private let folder: String?
-  private let jarPath: String?
   /// Whether the arguments have credentials.
   private let hasTypedCredentials: Bool
   /// The reason if the state was not stored, for the main thread and its task.
@@ -21,7 +31,6 @@ final class KeptState: Sendable {
   var failure: String? { storeFailure.withLock { $0 } }
 
   init(_ invocation: Invocation, variables: [String: String]) throws(UsageError) {
-    jarPath = invocation.cookieJar
     hasTypedCredentials = invocation.credentials != nil
     var cookies: [HTTPCookie] = []
     if let name = invocation.session {
@@ -35,8 +44,10 @@ final class KeptState: Sendable {
     } else {
       (named, path, folder) = (nil, nil, nil)
     }
-    if let jarPath { cookies += try CookieJar.read(jarPath) }
-    self.cookies = cookies
+    jar = try invocation.cookieJar.map { path throws(UsageError) in
+      Jar(path: path, cookies: try CookieJar.read(path))
+    }
+    self.cookies = cookies + (jar?.cookies ?? [])
   }
 
   /// Returns the cookies of the session that a request gets.
@@ -54,7 +65,7 @@ final class KeptState: Sendable {
   /// Checks the files, so that one that cannot be written is found before a request is sent.
   func checkFiles() throws(UsageError) {
     if path != nil, let folder { try NamedSession.makeFolder(folder) }
-    for file in [path, jarPath].compactMap({ $0 }) {
+    for file in [path, jar?.path].compactMap({ $0 }) {
       var isFolder: ObjCBool = false
       let exists = FileManager.default.fileExists(atPath: file, isDirectory: &isFolder)
       if isFolder.boolValue { throw UsageError(SavedFile.Failure(file, code: EISDIR).sentence) }
@@ -65,19 +76,45 @@ final class KeptState: Sendable {
     }
   }
 
-  /// Stores what was typed, and the cookies that are there after the response.
+  /// Stores what was typed, and the cookies that have changed since the files were read.
   func store(from session: Session, _ invocation: Invocation) {
     let cookies = session.sessionConfiguration.httpCookieStorage?.cookies ?? []
-    if var named, let path {
-      named.remember(invocation, hasTypedCredentials: hasTypedCredentials)
-      named.cookies = CookieJar.lines(cookies)
-      note { () throws(UsageError) in try named.write(to: path) }
+    if let named, let path {
+      note { () throws(UsageError) in
+        try Self.update(path) { () throws(UsageError) in
+          var current = LocalFile.isSpecial(path) ? named : try NamedSession(path: path)
+          current.remember(invocation, hasTypedCredentials: hasTypedCredentials)
+          let changes = CookieChanges(from: named.cookieLines.compactMap(\.cookie), to: cookies)
+          current.cookies = CookieJar.lines(changes.applied(to: current.cookieLines.compactMap(\.cookie)))
+          return try current.content(for: path)
+        }
+      }
     }
-    if let jarPath { note { () throws(UsageError) in try CookieJar.write(cookies, to: jarPath) } }
+    guard let jar else { return }
+    note { () throws(UsageError) in
+      try Self.update(jar.path) { () throws(UsageError) in
+        if LocalFile.isSpecial(jar.path) { return CookieJar.content(cookies) }
+        let changes = CookieChanges(from: jar.cookies, to: cookies)
+        return CookieJar.content(changes.applied(to: try CookieJar.read(jar.path)))
+      }
+    }
+  }
+
+  /// Writes the new content of a file, unless it has that content. Another run waits until that is done. Pipes and
+  /// devices are never read again.
+  private static func update(_ path: String, _ content: () throws(UsageError) -> Data) throws(UsageError) {
+    let lock = FolderLock(of: PrivateFile.destination(of: path))
+    defer { lock.release() }
+    let new = try content()
+    // A new file is for its owner alone.
+    var information = stat()
+    let isPrivate = stat(path, &information) == 0 && information.st_mode & (S_IFMT | 0o077) == S_IFREG
+    if isPrivate, try LocalFile.content(path, limit: LocalFile.largestSettings) == new { return }
+    try write(new, to: path)
   }
 
   /// Writes one of the files.
-  static func write(_ data: Data, to path: String) throws(UsageError) {
+  private static func write(_ data: Data, to path: String) throws(UsageError) {
     do throws(PrivateFile.Failure) {
       try PrivateFile.write(data, to: path)
     } catch {
@@ -138,9 +175,12 @@ extension NamedSession {
     }
   }
 
-  func write(to path: String) throws(UsageError) {
+  /// Returns the content of the file.
+  ///
+  /// - Parameter path: The path of the file, for errors.
+  func content(for path: String) throws(UsageError) -> Data {
     guard let data = try? encoded() else { throw UsageError("'\(path)' cannot be written.") }
-    try KeptState.write(data, to: path)
+    return data
   }
 
   // MARK: Use
@@ -158,8 +198,9 @@ extension NamedSession {
       })
     let hasField = invocation.typedFields.single["Authorization"] != nil
     if invocation.credentials != nil { typed.insert("authorization") }
-    invocation.items += headers.filter { !typed.contains($0.name.lowercased()) }
-      .map { .header(name: $0.name, value: $0.value) }
+    let fields = headers.filter { !typed.contains($0.name.lowercased()) }
+    invocation.items += fields.map { .header(name: $0.name, value: $0.value) }
+    invocation.storedItemCount = fields.count
     guard invocation.credentials == nil, !hasField, let credentials else { return invocation }
     let stored = Invocation.Authentication(rawValue: credentials.type) ?? .basic
     let way = invocation.isAuthenticationTyped ? invocation.authentication : stored
@@ -175,12 +216,12 @@ extension NamedSession {
   }
 
   /// Remembers what was typed: credentials, and fields other than the ones for a single body or condition. Credentials
-  /// and an `Authorization` field replace each other.
+  /// and an `Authorization` field replace each other. Stored credentials get the way that was typed.
   ///
   /// - Parameter hasTypedCredentials: Whether the arguments have credentials.
   mutating func remember(_ invocation: Invocation, hasTypedCredentials: Bool) {
     var typed: [Field] = []
-    for item in invocation.items {
+    for item in invocation.items.dropLast(invocation.storedItemCount) {
       switch item {
       case .header(let name, let value) where Self.isRemembered(name):
         typed.append(Field(name: name, value: value))
@@ -192,9 +233,13 @@ extension NamedSession {
     if names.contains("authorization"), invocation.credentials == nil { credentials = nil }
     if hasTypedCredentials { names.insert("authorization") }
     headers = headers.filter { !names.contains($0.name.lowercased()) } + typed
-    if let typed = invocation.credentials, let password = typed.password {
+    if hasTypedCredentials, let typed = invocation.credentials, let password = typed.password {
       credentials = Credentials(
         type: invocation.authentication.rawValue, user: typed.user, password: password)
+    } else if invocation.isAuthenticationTyped, invocation.credentials != nil, let stored = credentials,
+      (stored.type == "bearer") == (invocation.authentication == .bearer)
+    {
+      credentials?.type = invocation.authentication.rawValue
     }
   }
 
@@ -224,9 +269,9 @@ enum CookieJar {
       .compactMap { CookieJarLine($0).text }
   }
 
-  /// Writes a file that only its owner can read.
-  static func write(_ cookies: [HTTPCookie], to path: String) throws(UsageError) {
-    try KeptState.write(Data((header + lines(cookies).map { $0 + "\n" }.joined()).utf8), to: path)
+  /// Returns the content of a file.
+  static func content(_ cookies: [HTTPCookie]) -> Data {
+    Data((header + lines(cookies).map { $0 + "\n" }.joined()).utf8)
   }
 }
 

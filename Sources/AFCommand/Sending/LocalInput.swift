@@ -95,6 +95,11 @@ enum LocalFile {
     return type == .typeRegular
   }
 
+  /// Whether it is there, but is a pipe or a device, which can be read once.
+  static func isSpecial(_ path: String) -> Bool {
+    FileManager.default.fileExists(atPath: path) && !isRegular(path)
+  }
+
   /// Returns the media type of a file by its extension; `application/octet-stream` for an unknown one.
   static func mediaType(_ path: String) -> String {
     let known = [
