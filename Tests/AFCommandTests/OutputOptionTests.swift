@@ -40,6 +40,53 @@ import Testing
     #expect(run.output.hasSuffix("\n\none\ntwo\n"))
   }
 
+  @Test(
+    "The part of a body that has arrived is shown if the connection breaks",
+    arguments: [["-b"], ["-v"], ["-pHb"], ["--pretty", "all"]], ["application/json", "text/plain", "a/b"])
+  func brokenOff(options: [String], type: String) async {
+    for terminal in [Terminal(), .pipe] {
+      var reply = Reply(headers: [.contentType(type)], body: .bytes(Array("{\"a\": 1, \"b\": 2}   ".utf8)))
+      reply = reply.with(effect: .closeAfterBody(bytes: 13))
+      server.enqueue(reply)
+      let run = await terminal.run(options + [server.url("/")])
+      #expect(run.status == .failure && run.error.hasPrefix("af: "), "\(run.error)")
+      let shown = "{\"a\": 1, \"b\":" + (terminal.isOutputTerminal ? "\n" : "")
+      #expect(run.output.hasSuffix(shown), "\(run.output)")
+      #expect(options == ["-b"] || !terminal.isOutputTerminal || run.output.hasSuffix("\n\n\(shown)"))
+    }
+  }
+
+  @Test("Lines of JSON are shown as they arrive", arguments: [["-b"], ["-v"], ["--pretty", "all"]])
+  func linesOfJSON(options: [String]) async {
+    let gate = Gate()
+    defer { gate.open() }
+    server.enqueue(
+      Reply(
+        headers: [.contentType("application/json")],
+        body: .parts(["{\"a\": 1}\n", "{\"a\": 2}\n", .gate(gate), "{\"a\": 3}\n"])
+      ).framed(.chunked))
+    var terminal = Terminal()
+    // The rest is sent when the first two lines are on the screen.
+    terminal.onOutput = { if String(decoding: $0, as: UTF8.self).contains("2}") { gate.open() } }
+    let run = await terminal.run(options + [server.url("/")])
+    #expect(run.status == .success, "\(run.error)")
+    #expect(run.output.hasSuffix("{\"a\": 1}\n{\"a\": 2}\n{\"a\": 3}\n"), "\(run.output)")
+    #expect(options == ["-b"] || run.output.contains("\n\n{\"a\": 1}"))
+  }
+
+  @Test(
+    "The first line of a stream of JSON is shown as it arrives",
+    arguments: ["application/stream+json", "application/x.stream+json"])
+  func firstLineOfJSON(type: String) async {
+    let gate = Gate()
+    defer { gate.open() }
+    server.enqueue(
+      Reply(headers: [.contentType(type)], body: .parts(["{\"a\": 1}\n", .gate(gate), "{\"a\": 2}\n"])))
+    var terminal = Terminal()
+    terminal.onOutput = { if String(decoding: $0, as: UTF8.self).contains("1}") { gate.open() } }
+    #expect(await terminal.run("-b", server.url("/")).output == "{\"a\": 1}\n{\"a\": 2}\n")
+  }
+
   @Test("-v keeps no pieces of bodies")
   func hopLogSize() async throws {
     let hops = HopLog()

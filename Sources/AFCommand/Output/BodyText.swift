@@ -30,9 +30,29 @@ package enum BodyText {
     _ data: Data, contentType: String?, layout: Layout, charset: TextCharset? = nil
   ) -> String {
     guard let decoded = Self.text(data, contentType, charset) else {
-      return layout.palette.paint(note(Int64(data.count), contentType, width: layout.width), .faint)
+      return binaryNote(data, contentType, layout)
     }
-    return format(decoded, contentType, layout)
+    // In JSON an escape has the same meaning as the character that it replaces.
+    let text = layout.isReadable ? ReadableText.lines(decoded) : decoded
+    return laidOut(text, contentType, layout) ?? ended(text)
+  }
+
+  /// Leaves text as it is, and replaces anything else by a note.
+  static func plain(_ data: Data, contentType: String?, layout: Layout, charset: TextCharset?) -> String {
+    // Text that ends inside a character is text.
+    let rest = charset == nil && !isText(contentType) ? TextDecoder.incompleteCount(Array(data.suffix(4))) : 0
+    guard let decoded = Self.text(data.dropLast(rest), contentType, charset) else {
+      return binaryNote(data, contentType, layout)
+    }
+    return ended(layout.isReadable ? ReadableText.lines(decoded) : decoded)
+  }
+
+  private static func binaryNote(_ data: Data, _ contentType: String?, _ layout: Layout) -> String {
+    layout.palette.paint(note(Int64(data.count), contentType, width: layout.width), .faint)
+  }
+
+  private static func ended(_ text: String) -> String {
+    text.hasSuffix("\n") || text.isEmpty ? text : text + "\n"
   }
 
   /// Lays out JSON and XML for a program. Returns `nil` for what has no layout, for bytes that a text would not keep,
@@ -43,12 +63,6 @@ package enum BodyText {
     where TextCharset(label: label) != .utf8 { return nil }
     guard let text = String(validating: data, as: UTF8.self) else { return nil }
     return laidOut(text, contentType, layout)
-  }
-
-  private static func format(_ decoded: String, _ contentType: String?, _ layout: Layout) -> String {
-    // In JSON an escape has the same meaning as the character that it replaces.
-    let text = layout.isReadable ? ReadableText.lines(decoded) : decoded
-    return laidOut(text, contentType, layout) ?? (text.hasSuffix("\n") || text.isEmpty ? text : text + "\n")
   }
 
   /// Returns the layout of JSON or XML; `nil` for other text, and for text that is not what it claims to be.
@@ -78,6 +92,12 @@ package enum BodyText {
   static func isJSON(_ contentType: String?) -> Bool {
     let type = mediaType(contentType)
     return type == "application/json" || type == "text/json" || type.hasSuffix("+json")
+  }
+
+  /// Whether a media type promises lines or events that are of use before the end of the body.
+  static func isStream(_ contentType: String?) -> Bool {
+    let type = mediaType(contentType)
+    return type == "text/event-stream" || type.hasSuffix("stream+json")
   }
 
   static func isXML(_ contentType: String?) -> Bool {

@@ -53,7 +53,7 @@ struct ResponsePrinter: Sendable {
   /// heads that are known at the end.
   func lays(out response: HTTPURLResponse) -> Bool {
     let type = response.value(forHTTPHeaderField: "Content-Type")
-    if BodyText.mediaType(type) == "text/event-stream" { return false }
+    if BodyText.isStream(type) { return false }
     if waitsForMetrics, (0...Self.shortBody).contains(response.expectedContentLength) { return true }
     guard !refuses(response), invocation.changesText(isTerminal: isTerminal) else { return false }
     return BodyText.isJSON(type) || BodyText.isXML(type)
@@ -74,11 +74,17 @@ struct ResponsePrinter: Sendable {
 
   /// Writes a whole body: in readable form for a terminal, and for a program unchanged. With `--pretty`, JSON and XML
   /// are laid out for a program, too.
-  func writeBody(_ data: Data, _ response: HTTPURLResponse?) {
+  ///
+  /// - Parameter isWhole: Whether nothing is missing. The part of a body is not laid out.
+  func writeBody(_ data: Data, _ response: HTTPURLResponse?, isWhole: Bool = true) {
     let type = response?.value(forHTTPHeaderField: "Content-Type")
     if isTerminal {
-      write(BodyText.format(data, contentType: type, layout: layout, charset: charset(type, data)))
-    } else if invocation.changesText(isTerminal: false),
+      let charset = charset(type, data)
+      write(
+        isWhole
+          ? BodyText.format(data, contentType: type, layout: layout, charset: charset)
+          : BodyText.plain(data, contentType: type, layout: layout, charset: charset))
+    } else if isWhole, invocation.changesText(isTerminal: false),
       let text = BodyText.formatted(data, contentType: type, layout: layout)
     {
       write(text)

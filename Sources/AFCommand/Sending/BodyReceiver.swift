@@ -6,8 +6,8 @@ final class BodyReceiver: Sendable {
   private enum Mode {
     /// The head has not been received.
     case waiting
-    /// Collected, to be laid out as a whole.
-    case collecting(Data)
+    /// Collected, to be laid out as a whole; with the values of a stream that may be lines of JSON.
+    case collecting(Data, JSONValues?)
     case writing
     case saving(SavedFile)
     case discarding
@@ -88,7 +88,9 @@ final class BodyReceiver: Sendable {
     if printer.lays(out: response) {
       guard printer.waitsForMetrics || printer.begin(response) else { return stop() }
       state.withLock { state in
-        state.mode = .collecting(Data())
+        // The end of a body with a length is near.
+        let mayBeLines = response.expectedContentLength < 0 && BodyText.isJSON(contentType)
+        state.mode = .collecting(Data(), mayBeLines ? JSONValues() : nil)
         state.response = response
       }
       return true
@@ -114,7 +116,8 @@ final class BodyReceiver: Sendable {
     return printer.begin(response)
   }
 
-  /// Writes the beginning of a body that is too long for a layout, after its heads. Returns whether it was written.
+  /// Writes the beginning of a body that is too long for a layout or more than one value, after its heads. Returns
+  /// whether it was written.
   private func writeCollected(_ body: Data, _ response: HTTPURLResponse?) -> Bool {
     if printer.waitsForMetrics, let response {
       guard writeHeads(response) else { return stop() }
@@ -130,12 +133,15 @@ final class BodyReceiver: Sendable {
     enum Use { case none, write(Data), writeCollected(Data, HTTPURLResponse?), fail }
     let use: Use = state.withLock { state in
       switch state.mode {
-      case .collecting(var body):
+      case .collecting(var body, var values):
         // Not copied for each chunk, because no other reference is left.
         state.mode = .writing
         body += data
-        if body.count > Self.layoutLimit { return .writeCollected(body, state.response) }
-        state.mode = .collecting(body)
+        values?.add(data)
+        if body.count > Self.layoutLimit || values?.areSeveral == true {
+          return .writeCollected(body, state.response)
+        }
+        state.mode = .collecting(body, values)
         return .none
       case .saving(let file):
         if let missing = state.missing {
@@ -352,9 +358,9 @@ final class BodyReceiver: Sendable {
     if printer.waitsForMetrics, end.body != nil || end.isWaiting || !printer.writesBody {
       printer.writeHops(response.metrics, sentBody)
     }
-    if let body = end.body, error == nil {
+    if let body = end.body, error == nil || !body.isEmpty {
       if !printer.showsOnlyBody { printer.write(Data("\n".utf8)) }
-      printer.writeBody(body, response.response)
+      printer.writeBody(body, response.response, isWhole: error == nil)
     }
     printer.writeTrailers(response.trailers)
     let failure =
@@ -379,7 +385,7 @@ final class BodyReceiver: Sendable {
         end.lacksLineEnd = end.held.last.map { $0 != UInt8(ascii: "\n") } ?? !state.endsLine
       }
       switch state.mode {
-      case .collecting(let body): end.body = body
+      case .collecting(let body, _): end.body = body
       case .waiting: end.isWaiting = true
       case .saving(let file):
         guard end.failure == nil, response.error == nil else {
