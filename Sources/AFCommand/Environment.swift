@@ -26,8 +26,8 @@ package struct Environment: Sendable {
   package var isErrorTerminal: Bool
   /// The width of the terminal, in columns.
   package var width: Int
-  /// Asks for a secret on the terminal, without showing it; `nil` if there is no terminal.
-  package var readSecret: @Sendable (_ prompt: String) -> String?
+  /// Asks for a secret on the terminal, without showing it; `nil` if there is no terminal. Throws without an answer.
+  package var readSecret: @Sendable (_ prompt: String) throws(UsageError) -> String?
   /// Makes an output that a person reads page by page; `nil` if there is no pager.
   package var startPager: @Sendable () -> Pager?
   /// The signals that cancel a request.
@@ -45,7 +45,7 @@ package struct Environment: Sendable {
     writeOutput: @escaping @Sendable (Data) throws(OutputFailure) -> Void,
     writeError: @escaping @Sendable (String) -> Void,
     isInputRedirected: Bool = false, isOutputTerminal: Bool, isErrorTerminal: Bool, width: Int,
-    readSecret: @escaping @Sendable (_ prompt: String) -> String? = { _ in nil },
+    readSecret: @escaping @Sendable (_ prompt: String) throws(UsageError) -> String? = { _ in nil },
     startPager: @escaping @Sendable () -> Pager? = { nil }, interruption: Interruption = Interruption(),
     folder: String = ".",
     now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
@@ -70,7 +70,7 @@ package struct Environment: Sendable {
 
   /// Asks for a password.
   func askPassword(_ prompt: String) throws(UsageError) -> String {
-    guard let password = readSecret(ReadableText.line(prompt)) else {
+    guard let password = try readSecret(ReadableText.line(prompt)) else {
       throw UsageError("There is no terminal to ask for the password; write --auth USER:PASS.")
     }
     return password
@@ -78,7 +78,7 @@ package struct Environment: Sendable {
 
   /// Asks for the passphrase of a key.
   func askPassphrase(_ prompt: String) throws(UsageError) -> String {
-    guard let passphrase = readSecret(ReadableText.line(prompt)) else {
+    guard let passphrase = try readSecret(ReadableText.line(prompt)) else {
       throw UsageError("There is no terminal to ask for the passphrase; write --cert-key-pass PASS.")
     }
     return passphrase
@@ -144,7 +144,8 @@ extension Environment {
         if !unusable.contains(STDERR_FILENO) { try? write(Data(text.utf8), to: STDERR_FILENO) }
       }, isInputRedirected: isInputRedirected,
       isOutputTerminal: isatty(STDOUT_FILENO) == 1, isErrorTerminal: isatty(STDERR_FILENO) == 1,
-      width: columns(variables), readSecret: { SecretPrompt.read($0, interruption) },
+      width: columns(variables),
+      readSecret: { (prompt) throws(UsageError) in try SecretPrompt.read(prompt, interruption) },
       startPager: { Pager.start(variables: variables) }, interruption: interruption)
     environment.hasUnreadInput = {
       var count: Int32 = 0

@@ -117,6 +117,19 @@ import Testing
     #expect(!output.contains("top"))
   }
 
+  @Test(
+    "Nothing is sent if the input ends before a password, as with Ctrl-D",
+    .enabled(if: Programs.isInstalled("python3")), arguments: ["\u{4}", "to\u{4}\u{4}"])
+  func passwordWithoutEnd(answer: String) async throws {
+    let server = try HTTPTestServer()
+    let run = try await Programs.runOnTerminal(
+      [Programs.af, "-h", "-a", "ann", server.url("/get")], answer: answer)
+    let output = String(decoding: run.output, as: UTF8.self)
+    #expect(run.status == 2, "\(output)")
+    #expect(output.contains("ended before an answer"))
+    #expect(server.requestCount == 0)
+  }
+
   @Test("The variables of the environment are read", .enabled(if: Programs.isInstalled("python3")))
   func environment() async throws {
     let server = try HTTPTestServer()

@@ -87,8 +87,9 @@ extension Pager {
 
 /// A question for a secret on the terminal of the process.
 enum SecretPrompt {
-  /// Returns the answer without its line break; `nil` without a terminal. The answer is not shown.
-  static func read(_ prompt: String, _ interruption: Interruption) -> String? {
+  /// Returns the answer without its line break; `nil` without a terminal. The answer is not shown. Throws if the input
+  /// ends before a line does, as with Ctrl-D: an empty answer would be a secret, too.
+  static func read(_ prompt: String, _ interruption: Interruption) throws(UsageError) -> String? {
     let terminal = open("/dev/tty", O_RDWR | O_CLOEXEC)
     guard terminal >= 0 else { return nil }
     defer { close(terminal) }
@@ -107,15 +108,23 @@ enum SecretPrompt {
     defer { restore(settings, on: terminal) }
     show(prompt, on: terminal)
     defer { show("\n", on: terminal) }
-    var answer: [UInt8] = []
+    guard let answer = line(of: terminal) else {
+      throw UsageError("The input of the terminal ended before an answer; nothing was sent.")
+    }
+    return answer
+  }
+
+  /// Reads a line; `nil` if the input ends or fails before its end.
+  private static func line(of terminal: Int32) -> String? {
+    var line: [UInt8] = []
     var byte: UInt8 = 0
     while true {
       let count = Glibc.read(terminal, &byte, 1)
       if count < 0, errno == EINTR { continue }
-      guard count == 1, byte != UInt8(ascii: "\n") else { break }
-      answer.append(byte)
+      guard count == 1 else { return nil }
+      if byte == UInt8(ascii: "\n") { return String(decoding: line, as: UTF8.self) }
+      line.append(byte)
     }
-    return String(decoding: answer, as: UTF8.self)
   }
 
   private static func restore(_ settings: termios, on terminal: Int32) {
