@@ -149,10 +149,10 @@ package enum Command {
     do throws(UsageError) {
       outcome = try await delivery.result(kept)
     } catch {
-      _ = pager?.finish()
+      if let pager { _ = environment.interruption.wait(for: pager) }
       throw error
     }
-    let failure = pager?.finish()
+    let failure = pager.flatMap { environment.interruption.wait(for: $0) }
     let code = finish(outcome, invocation, environment)
     guard let failure, environment.interruption.signal == nil else { return code }
     complain(failure, in: environment)

@@ -217,6 +217,8 @@ package final class Interruption: Sendable {
     var signal: Int32?
     /// Whether a request has ended, after which files are still to be written.
     var isAfterRequest = false
+    /// Whether a pager has the terminal.
+    var isPaging = false
   }
 
   private let isProcess: Bool
@@ -258,6 +260,15 @@ package final class Interruption: Sendable {
     }
   }
 
+  /// Waits until the reader of a pager has seen enough. Ctrl-C is meant for the pager until then, as in `git` and
+  /// `man`. Returns the reason if the pager has failed.
+  func wait(for pager: Pager) -> String? {
+    requestEnded()
+    state.withLock { $0.isPaging = true }
+    defer { state.withLock { $0.isPaging = false } }
+    return pager.finish()
+  }
+
   /// Called when a question was answered. Until the request begins, a signal ends the process at once.
   func questionEnded() { state.withLock { $0.cancel = nil } }
 
@@ -282,7 +293,8 @@ package final class Interruption: Sendable {
 
   /// Cancels the request as a signal does.
   package func interrupt(_ number: Int32) {
-    let (isLast, cancel) = state.withLock { state in
+    let (isLast, cancel): (Bool, (@Sendable () -> Void)?) = state.withLock { state in
+      if state.isPaging, number == SIGINT { return (false, nil) }
       defer { state.signal = state.signal ?? number }
       let hasNothing = isProcess && state.cancel == nil && !state.isAfterRequest
       return (state.signal != nil || hasNothing, state.cancel)

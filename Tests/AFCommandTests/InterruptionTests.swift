@@ -62,6 +62,31 @@ import Testing
     #expect(try archivedURLs() == [server.url("/x")])
   }
 
+  @Test("Ctrl-C after the response is left to the pager") func pager() async throws {
+    server.enqueue(.text("text"))
+    var terminal = Terminal()
+    let interruption = Interruption()
+    terminal.interruption = interruption
+    terminal.pager = Pager(
+      write: { _ in true },
+      finish: {
+        interruption.interrupt(SIGINT)
+        // A second one would end the tests if it were not left to the pager.
+        if interruption.signal == nil { interruption.interrupt(SIGINT) }
+        return nil
+      })
+    let run = await terminal.run("--pager", "--har", folder.path("a.har"), server.url("/x"))
+    #expect(run.status == .success && run.error.isEmpty, "\(run.error)")
+    #expect(try archivedURLs() == [server.url("/x")])
+    let other = Interruption()
+    terminal.interruption = other
+    terminal.pager?.finish = {
+      other.interrupt(SIGTERM)
+      return nil
+    }
+    #expect(await terminal.run("--pager", server.url("/get")).status == .terminated)
+  }
+
   @Test("A signal kills the process once the archive has been written", arguments: [SIGINT, SIGTERM])
   func process(signal: Int32) async throws {
     defer { gate.open() }

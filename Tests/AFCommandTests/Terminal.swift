@@ -42,6 +42,8 @@ struct Terminal: Sendable {
 
   /// The error of reads of the standard input after its last byte; `nil` if the input ends there.
   var inputFailure: UsageError?
+  /// The pager of `--pager`; `nil` if there is none.
+  var pager: Pager?
   /// Returns the error of one write to the output.
   var failureOfOutput: @Sendable (Data) -> Int32? = { _ in nil }
 
@@ -55,7 +57,7 @@ struct Terminal: Sendable {
     let secret = secret
     let (tick, onOutput, onError, outputFailure) = (tick, onOutput, onError, outputFailure)
     let (onErrorText, onInput, failureOfOutput) = (onErrorText, onInput, failureOfOutput)
-    let inputFailure = inputFailure
+    let (inputFailure, pager) = (inputFailure, pager)
     let input = Mutex(Data(input.utf8))
     let clock = Mutex(ContinuousClock.now)
     var environment = Environment(
@@ -81,7 +83,8 @@ struct Terminal: Sendable {
       },
       isInputRedirected: isInputRedirected, isOutputTerminal: isOutputTerminal,
       isErrorTerminal: isErrorTerminal, width: width,
-      readSecret: { _ in secret }, interruption: interruption ?? Interruption(), folder: folder,
+      readSecret: { _ in secret }, startPager: { pager }, interruption: interruption ?? Interruption(),
+      folder: folder,
       now: {
         clock.withLock { time in
           defer { time += tick }
