@@ -72,11 +72,7 @@ package enum Command {
     if invocation.printsCurl { invocation.isCompressed = false }
     let outgoing = try request(invocation, environment)
     if invocation.printsCurl {
-      let command = CurlCommand(
-        invocation, request: outgoing.request, headers: Session.headers(invocation),
-        cookies: kept.sessionCookies(for: outgoing.request.url))
-      _ = environment.writeOutput(Data(command.text.utf8))
-      for note in command.notes { complain(note, in: environment) }
+      printCurl(outgoing, kept.sessionCookies(for: outgoing.request.url), invocation, environment)
       if isCompressed {
         complain("curl cannot compress a body; the command sends it as it is.", in: environment)
       }
@@ -94,6 +90,26 @@ package enum Command {
     let failures = [kept.failure, archive?.write()].compactMap { $0 }
     for failure in failures { complain(failure, in: environment) }
     return code == .success && !failures.isEmpty ? .failure : code
+  }
+
+  /// Writes the command of curl. A server has chosen the cookies, so that a terminal gets none of those that have
+  /// control characters.
+  private static func printCurl(
+    _ outgoing: OutgoingRequest, _ cookies: [HTTPCookie], _ invocation: Invocation, _ environment: Environment
+  ) {
+    let shown = cookies.filter { cookie in
+      let text = "\(cookie.name)=\(cookie.value)"
+      return !environment.showsReadableText(of: invocation)
+        || ReadableText.line(text).utf8.elementsEqual(text.utf8)
+    }
+    let command = CurlCommand(
+      invocation, request: outgoing.request, headers: Session.headers(invocation), cookies: shown)
+    _ = environment.writeOutput(Data(command.text.utf8))
+    for note in command.notes { complain(note, in: environment) }
+    if shown.count < cookies.count {
+      complain(
+        "The command lacks cookies with control characters; a file or a pipe gets them.", in: environment)
+    }
   }
 
   private static func exchange(

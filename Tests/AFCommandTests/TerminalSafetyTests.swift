@@ -170,6 +170,21 @@ import Testing
     expectReadable(run, "option")
   }
 
+  @Test("A command of curl has no cookie that a terminal cannot show") func curlCookies() async throws {
+    let folder = try Folder()
+    let values = ["a": "x\u{9B}31m", "b": "y\u{202E}", "c": "plain"]
+    let lines = values.map { "127.0.0.1\\tFALSE\\t/\\tFALSE\\t0\\t\($0.key)\\t\($0.value)" }
+    let cookies = lines.map { "\"\($0)\"" }.joined(separator: ", ")
+    let path = try folder.file("s", #"{"headers": [], "cookies": [\#(cookies)]}"#)
+    let words = ["--curl", "--session", path, server.url("/")]
+    let run = await Terminal(isErrorTerminal: true).run(words)
+    expectReadable(run, "cookies of curl")
+    #expect(run.output.contains("c=plain") && !run.output.contains("a=") && !run.output.contains("b="))
+    #expect(run.error.contains("lacks cookies"), "\(run.error)")
+    let pipe = await Terminal.pipe.run(words)
+    #expect(pipe.error.isEmpty && values.values.allSatisfy { pipe.output.contains($0) }, "\(pipe.output)")
+  }
+
   // MARK: Bytes that stay
 
   @Test("Pipes and files receive every byte", arguments: ["pipe", "-o -", "file", "--control-codes"])
