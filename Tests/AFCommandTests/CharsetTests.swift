@@ -47,6 +47,18 @@ import Testing
     Sample("text/plain; charset=windows-1258", Array(#"{"a":1}"#.utf8), #"{"a":1}"#),
     Sample("text/plain; charset=big5-hkscs", [0x61, 0x88, 0x66], "aÊ"),
     Sample("text/plain; charset=windows-1255", [0xF9, 0xFF, 0xE5], "ש\u{FFFD}ו"),
+    Sample("text/plain; charset=cp1251", [0xCF, 0xF0, 0xE8], "При"),
+    Sample("text/plain; charset=latin2", [0xB1, 0xE6], "ąć"),
+    Sample("text/plain; charset=iso8859-2", [0xB1, 0xE6], "ąć"),
+    Sample("text/plain; charset=cp1250", [0xB9, 0xE6], "ąć"),
+    Sample("text/plain; charset=x-cp1252", [0x80, 0xE9], "€é"),
+    Sample("text/plain; charset=iso_8859-15", [0xA4], "€"),
+    Sample("text/plain; charset=iso_8859-7:1987", [0xE1], "α"),
+    Sample("text/plain; charset=windows-949", [0xC7, 0xD1], "한"),
+    Sample("text/plain; charset=gb_2312-80", [0xD6, 0xD0], "中"),
+    Sample("text/plain; charset=x-mac-cyrillic", [0x80, 0xB6], "Аґ"),
+    Sample("text/plain; charset=iso-8859-8-i", [0xF9], "ש"),
+    Sample("text/plain; charset=unicodefffe", [0x00, 0x61, 0x00, 0xFC], "aü"),
     Sample("text/plain; charset=utf-16", [0xFE, 0xFF, 0x00, 0x61, 0x00, 0xFC], "aü"),
     Sample("text/plain; charset=utf-16", [0xFF, 0xFE, 0x61, 0x00, 0xFC, 0x00], "aü"),
     Sample("text/plain; charset=utf-16le", [0x61, 0x00, 0x3D, 0xD8, 0x00, 0xDE], "a😀"),
@@ -133,6 +145,15 @@ import Testing
     #expect(
       await Terminal().run("-b", server.url("/")).output
         == "<?xml version=\"1.0\" encoding=\"KOI8-R\"?>\n<a>п</a>\n")
+  }
+
+  @Test("This system has a converter for each charset of the table") func converters() {
+    for (label, charset) in CharsetLabels.all.sorted(by: { $0.key < $1.key }) {
+      #expect(TextDecoder(charset) != nil, "\(label)")
+      #expect(TextCharset(label: " \(label.uppercased()) ") == charset, "\(label)")
+    }
+    // The labels of the standard but for its error and its charset without text, and UTF-32.
+    #expect(CharsetLabels.all.count == 228 - 6 - 1 + 3)
   }
 
   @Test("An unknown charset is reported, and the body is read as UTF-8", arguments: [false, true])

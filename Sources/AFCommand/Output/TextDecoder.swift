@@ -144,49 +144,8 @@ package enum TextCharset: Equatable, Sendable {
   /// Returns the charset of a label; `nil` for an unknown one.
   package init?(label: String) {
     let label = label.lowercased().trimmingCharacters(in: CharacterSet(charactersIn: " \t\"'"))
-    if ["utf-8", "utf8", "us-ascii", "ascii"].contains(label) {
-      self = .utf8
-      return
-    }
-    if let unit = Self.wideNames[label] {
-      self = .converter(names: [label.uppercased()], unit: unit)
-      return
-    }
-    guard let names = Self.names[label] ?? Self.numbered(label) else { return nil }
-    self = .converter(names: names, unit: 1)
-  }
-
-  private static let wideNames = [
-    "utf-16": 2, "utf-16le": 2, "utf-16be": 2, "utf-32": 4, "utf-32le": 4, "utf-32be": 4,
-  ]
-
-  /// The converters by label. Browsers read some charsets as a larger one of Windows, and so does this table.
-  private static let names: [String: [String]] = {
-    let groups: [(labels: String, names: [String])] = [
-      ("iso-8859-1 iso8859-1 latin1 l1 windows-1252 cp1252", ["CP1252", "ISO-8859-1"]),
-      ("iso-8859-9 latin5 windows-1254", ["CP1254", "ISO-8859-9"]),
-      ("iso-8859-11 tis-620 windows-874", ["CP874", "TIS-620"]),
-      ("shift_jis shift-jis sjis x-sjis windows-31j ms_kanji", ["CP932", "SHIFT_JIS"]),
-      ("euc-jp x-euc-jp", ["EUC-JP"]), ("iso-2022-jp", ["ISO-2022-JP"]),
-      ("gb2312 gbk x-gbk gb18030", ["GB18030", "GBK"]), ("big5 big5-hkscs", ["BIG5-HKSCS", "BIG5"]),
-      ("euc-kr ks_c_5601-1987 korean", ["CP949", "EUC-KR"]), ("koi8-r koi8 koi", ["KOI8-R"]),
-      ("koi8-u", ["KOI8-U"]), ("ibm866 cp866", ["CP866"]), ("macintosh mac", ["MACINTOSH"]),
-    ]
-    return Dictionary(
-      groups.flatMap { group in group.labels.split(separator: " ").map { (String($0), group.names) } },
-      uniquingKeysWith: { first, _ in first })
-  }()
-
-  /// Returns the names of a charset of a numbered family: `iso-8859-2` to `iso-8859-16`, `windows-1250` to
-  /// `windows-1258`.
-  private static func numbered(_ label: String) -> [String]? {
-    if label.hasPrefix("iso-8859-"), let number = Int(label.dropFirst(9)), (2...16).contains(number) {
-      return ["ISO-8859-\(number)"]
-    }
-    if label.hasPrefix("windows-"), let number = Int(label.dropFirst(8)), (1250...1258).contains(number) {
-      return ["CP\(number)"]
-    }
-    return nil
+    guard let charset = CharsetLabels.all[label] else { return nil }
+    self = charset
   }
 
   /// Whether its text can have zero bytes, which mean a binary body elsewhere.
