@@ -5,6 +5,10 @@ import Testing
 
 @Suite struct RequestBuilderTests {
   private func request(_ arguments: String..., input: String = "") throws -> URLRequest {
+    try request(arguments, input: input)
+  }
+
+  private func request(_ arguments: [String], input: String = "") throws -> URLRequest {
     guard case .send(let invocation) = try ArgumentParser.parse(arguments) else {
       throw UsageError("nothing is sent")
     }
@@ -36,6 +40,16 @@ import Testing
     #expect(body(request) == #"{"z": "a\"/\n", "l": [1, 2], "a": {"x":null}}"#)
     #expect(request.value(forHTTPHeaderField: "Content-Type") == "application/json")
     #expect(request.value(forHTTPHeaderField: "Accept") == "application/json, */*;q=0.5")
+  }
+
+  @Test("Members whose names Unicode calls equal are two members") func equalNames() throws {
+    let (one, two) = ("\u{E9}", "e\u{301}")
+    for items in [["\(one)=1", "\(two)=2"], ["a[\(one)]=1", "a[\(two)]=2"]] {
+      let body = try request(["example.com"] + items).httpBody ?? Data()
+      let pair = "{\"\(one)\": \"1\", \"\(two)\": \"2\"}"
+      let expected = items[0].hasPrefix("a") ? "{\"a\": \(pair)}" : pair
+      #expect(Array(body) == Array(expected.utf8))
+    }
   }
 
   @Test("A form preserves order and repetitions")

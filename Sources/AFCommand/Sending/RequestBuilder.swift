@@ -334,7 +334,8 @@ indirect enum JSONTree {
     in members: [(name: String, value: JSONTree)], name: String
   ) throws(UsageError) -> [(name: String, value: JSONTree)] {
     var members = members
-    let index = members.firstIndex { $0.name == key }
+    // Names that Unicode calls equal are different names (RFC 8259 §8.3).
+    let index = members.firstIndex { $0.name.utf8.elementsEqual(key.utf8) }
     let tree = try set(value, at: rest, in: rest.isEmpty ? nil : index.map { members[$0].value }, name: name)
     if let index, !rest.isEmpty {
       members[index].value = tree
