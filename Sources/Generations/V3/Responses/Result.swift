@@ -32,11 +32,11 @@ extension Result: CustomStringConvertible, CustomDebugStringConvertible {
   /// `SUCCESS` or `FAILURE`.
   public var description: String { isSuccess ? "SUCCESS" : "FAILURE" }
 
-  /// `SUCCESS` or `FAILURE`, with the value or the error.
+  /// `SUCCESS` or `FAILURE`, with the value or the error. Secrets are left out of the error.
   public var debugDescription: String {
     switch self {
     case .Success(let value): ReadableText.lines("SUCCESS: \(value)")
-    case .Failure(let error): ReadableText.lines("FAILURE: \(error)")
+    case .Failure(let error): ReadableText.lines("FAILURE: " + Redaction.standard.urls(in: "\(error)"))
     }
   }
 }

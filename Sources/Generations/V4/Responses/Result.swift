@@ -38,11 +38,11 @@ extension Result: CustomStringConvertible, CustomDebugStringConvertible {
   /// `SUCCESS` or `FAILURE`.
   public var description: String { isSuccess ? "SUCCESS" : "FAILURE" }
 
-  /// `SUCCESS` or `FAILURE`, with the value or the error: `SUCCESS: 3`.
+  /// `SUCCESS` or `FAILURE`, with the value or the error: `SUCCESS: 3`. Secrets are left out of the error.
   public var debugDescription: String {
     switch self {
     case .success(let value): ReadableText.lines("SUCCESS: \(value)")
-    case .failure(let error): ReadableText.lines("FAILURE: \(error)")
+    case .failure(let error): ReadableText.lines("FAILURE: " + Redaction.standard.urls(in: "\(error)"))
     }
   }
 }
