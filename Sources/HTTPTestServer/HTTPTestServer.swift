@@ -108,7 +108,7 @@ public final class HTTPTestServer: Sendable {
   public var openConnectionCount: Int { core.state.withLock { $0.connections.count } }
 
   /// Closes the connections that wait for a next request, as servers do after a while. At the return of this method
-  /// the end has been sent on each connection.
+  /// the end has been sent on each connection. A connection waits as soon as its client can have the whole response.
   public func closeIdleConnections() {
     core.closeIdleConnections()
   }

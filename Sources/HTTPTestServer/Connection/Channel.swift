@@ -58,30 +58,45 @@ final class Channel {
   }
 
   /// Writes all bytes; waits while the client does not read.
-  func write(_ bytes: [UInt8]) throws(Failure) {
+  ///
+  /// - Parameter connection: The connection that waits for its next request after the last byte. Default: `nil`, if
+  ///   more has to be done before.
+  func write(_ bytes: [UInt8], finishing connection: AcceptedConnection? = nil) throws(Failure) {
     var failure: Failure?
     bytes.withUnsafeBytes { buffer in
-      do throws(Failure) { try write(buffer) } catch { failure = error }
+      do throws(Failure) { try write(buffer, finishing: connection) } catch { failure = error }
     }
     if let failure { throw failure }
   }
 
-  private func write(_ buffer: UnsafeRawBufferPointer) throws(Failure) {
-    if let tls { return try tls.write(buffer, over: self) }
+  private func write(
+    _ buffer: UnsafeRawBufferPointer, finishing connection: AcceptedConnection?
+  ) throws(Failure) {
+    if let tls { return try tls.write(buffer, over: self, finishing: connection) }
     var rest = buffer[...]
     while !rest.isEmpty {
       let part = UnsafeRawBufferPointer(rebasing: rest)
-      let count = send(descriptor, part.baseAddress, part.count, Int32(MSG_NOSIGNAL))
+      var (count, code) = (0, Int32(0))
+      Self.attempt(finishing: connection) {
+        count = send(descriptor, part.baseAddress, part.count, Int32(MSG_NOSIGNAL))
+        code = errno
+        return count == part.count
+      }
       if count >= 0 {
         rest = rest.dropFirst(count)
         continue
       }
-      switch errno {
+      switch code {
       case EAGAIN: try wait(for: POLLOUT)
       case EINTR: continue
       default: throw .clientGone
       }
     }
+  }
+
+  /// Performs a step that writes without waiting, and returns whether the last byte was written.
+  static func attempt(finishing connection: AcceptedConnection?, _ step: () -> Bool) {
+    if let connection { connection.finish(step) } else { _ = step() }
   }
 
   /// Waits until the socket is ready for one of these events, without limit by default.

@@ -4,6 +4,7 @@ import HTTPWire
 /// Reads the requests of one connection and answers them, one after the other, on the connection's thread.
 final class Conversation {
   private let id: Int
+  private let connection: AcceptedConnection
   let channel: Channel
   private let core: ServerCore
   /// The received bytes that belong to no request yet.
@@ -11,8 +12,9 @@ final class Conversation {
   private var requestIndex = 0
   private var tls: RecordedRequest.TLSDetails?
 
-  init(id: Int, channel: Channel, core: ServerCore) {
+  init(id: Int, _ connection: AcceptedConnection, channel: Channel, core: ServerCore) {
     self.id = id
+    self.connection = connection
     self.channel = channel
     self.core = core
   }
@@ -76,7 +78,7 @@ final class Conversation {
     } catch let refusal as RequestRefusal {
       var reply = Reply.text(refusal.text).closing()
       reply.status = refusal.status
-      try perform(ReplyPlan(reply, to: .init()), of: reply)
+      try perform(ReplyPlan(reply, to: .init()), of: reply, isComplete: true)
       channel.end(.close, hasUnread: true)
       return false
     } catch let failure as Channel.Failure {
@@ -89,7 +91,7 @@ final class Conversation {
   /// Returns `nil` when the client has ended the connection instead.
   private func readHead() throws -> RequestHead? {
     var isIdle = buffer.isEmpty
-    if isIdle { core.setIdle(true, connection: id) }
+    if isIdle { connection.setIdle(true) }
     while true {
       if case .head(let head, let length) = try RequestHeadParser.parse(buffer) {
         buffer.removeFirst(length)
@@ -98,7 +100,7 @@ final class Conversation {
       let bytes = try receive(atMost: 32_768)
       if bytes.isEmpty { return nil }
       if isIdle {
-        core.setIdle(false, connection: id)
+        connection.setIdle(false)
         isIdle = false
       }
       buffer += bytes
@@ -134,19 +136,29 @@ final class Conversation {
     var reply = scripted ?? match.reply(to: request)
     if let endpoint = reply.webSocket { return try upgrade(to: endpoint, as: reply, head) }
     if treatment == .ignored { reply.closesConnection = true }
-    let plan = ReplyPlan(reply, to: ReplyPlan.Question(head))
-    try perform(plan, of: reply)
+    let ending = try send(reply, to: head, isComplete: decoder.isComplete)
     if treatment == .afterReply {
       try readBody(&decoder, into: &body, keepsBytes: true)
       record(head, body)
     }
-    if plan.ending == .keepAlive, decoder.isComplete { return true }
-    channel.end(plan.ending, hasUnread: !decoder.isComplete)
+    if ending == .keepAlive, decoder.isComplete { return true }
+    channel.end(ending, hasUnread: !decoder.isComplete)
     return false
   }
 
   private func upgrade(
     to endpoint: WebSocketEndpoint, as reply: Reply, _ head: RequestHead
+  /// Sends a reply, and returns how the connection goes on.
+  ///
+  /// - Parameter isComplete: Whether the request has been read to its end.
+  func send(_ reply: Reply, to head: RequestHead, isComplete: Bool) throws(Channel.Failure)
+    -> ConnectionEnding
+  {
+    let plan = ReplyPlan(reply, to: ReplyPlan.Question(head))
+    try perform(plan, of: reply, isComplete: isComplete)
+    return plan.ending
+  }
+
   ) throws(Channel.Failure) -> Bool {
     if let gate = reply.gate { try channel.pass(gate) }
     try channel.pause(for: reply.delay)
@@ -155,13 +167,15 @@ final class Conversation {
     return false
   }
 
-  func perform(_ plan: ReplyPlan, of reply: Reply) throws(Channel.Failure) {
+  private func perform(_ plan: ReplyPlan, of reply: Reply, isComplete: Bool) throws(Channel.Failure) {
     if let gate = reply.gate { try channel.pass(gate) }
     try channel.pause(for: reply.delay)
-    for step in plan.steps {
+    let leavesIdle = plan.ending == .keepAlive && isComplete && buffer.isEmpty
+    for (index, step) in plan.steps.enumerated() {
+      let finished = leavesIdle && index == plan.steps.count - 1 ? connection : nil
       switch step {
-      case .send(let bytes): try channel.write(bytes)
-      case .sendPattern(let range): try send(range)
+      case .send(let bytes): try channel.write(bytes, finishing: finished)
+      case .sendPattern(let range): try send(range, finishing: finished)
       case .pause(let duration): try channel.pause(for: duration)
       case .gate(let gate): try channel.pass(gate)
       case .stall: try channel.stall()
@@ -169,11 +183,12 @@ final class Conversation {
     }
   }
 
-  private func send(_ range: Range<Int>) throws(Channel.Failure) {
+  private func send(_ range: Range<Int>, finishing connection: AcceptedConnection?) throws(Channel.Failure) {
     var start = range.lowerBound
     while start < range.upperBound {
       let end = min(start + 65_536, range.upperBound)
-      try channel.write(Reply.patternBytes(start..<end))
+      let bytes = Reply.patternBytes(start..<end)
+      try channel.write(bytes, finishing: end == range.upperBound ? connection : nil)
       start = end
     }
   }

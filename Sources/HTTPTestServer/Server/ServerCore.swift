@@ -50,12 +50,13 @@ final class ServerCore: Sendable {
 
   private func acceptConnections(from listener: Listener) {
     while let descriptor = listener.next(until: stopSignal, joining: threads) {
-      let (id, effect) = state.withLock { $0.accepted(descriptor) }
+      let connection = AcceptedConnection(descriptor)
+      let (id, effect) = state.withLock { $0.accepted(connection) }
       do throws(ServerError) {
-        try threads.start { self.serve(id, descriptor, effect) }
+        try threads.start { self.serve(id, connection, effect) }
       } catch {
-        state.withLock { $0.closing(id) }
-        close(descriptor)
+        state.withLock { $0.connections[id] = nil }
+        connection.end()
       }
     }
     threads.joinAll()
@@ -63,11 +64,11 @@ final class ServerCore: Sendable {
 
   // MARK: The thread of a connection
 
-  private func serve(_ id: Int, _ descriptor: Int32, _ effect: ConnectionEffect) {
-    let channel = Channel(descriptor: descriptor, stopSignal: stopSignal)
-    Conversation(id: id, channel: channel, core: self).run(effect)
-    state.withLock { $0.closing(id) }
-    close(descriptor)
+  private func serve(_ id: Int, _ connection: AcceptedConnection, _ effect: ConnectionEffect) {
+    let channel = Channel(descriptor: connection.descriptor, stopSignal: stopSignal)
+    Conversation(id: id, connection, channel: channel, core: self).run(effect)
+    state.withLock { $0.connections[id] = nil }
+    connection.end()
   }
 }
 
@@ -85,18 +86,9 @@ extension ServerCore {
     state.withLock { $0.replies.isEmpty ? nil : $0.replies.removeFirst() }
   }
 
-  /// Notes whether a connection waits for its next request.
-  func setIdle(_ isIdle: Bool, connection id: Int) {
-    state.withLock { $0.connections[id]?.isIdle = isIdle }
-  }
-
-  /// Sends FIN on every connection without a request; the entry keeps each descriptor valid.
+  /// Sends FIN on every connection without a request.
   func closeIdleConnections() {
-    state.withLock { state in
-      for connection in state.connections.values where connection.isIdle {
-        shutdown(connection.descriptor, Int32(SHUT_RDWR))
-      }
-    }
+    for connection in state.withLock({ Array($0.connections.values) }) { connection.closeIfIdle() }
   }
 
   func takeRequest(timeout: Duration) async throws(ServerError) -> RecordedRequest {
@@ -128,12 +120,6 @@ extension ServerCore {
 
 /// The state of the server; guarded by the lock of ``ServerCore``.
 struct ServerState {
-  /// A connection that is open. The descriptor is valid as long as the entry is there.
-  struct Connection {
-    let descriptor: Int32
-    var isIdle = false
-  }
-
   typealias Waiter = CheckedContinuation<Result<RecordedRequest, ServerError>, Never>
 
   /// A result for a waiting task; resumed after the lock has been released.
@@ -150,7 +136,8 @@ struct ServerState {
   var receivedByteCount = 0
   /// The accepting thread; `nil` once it has been claimed for joining.
   var acceptor: pthread_t?
-  var connections: [Int: Connection] = [:]
+  /// The open connections, by their numbers.
+  var connections: [Int: AcceptedConnection] = [:]
 
   // MARK: Requests
 
@@ -196,16 +183,11 @@ struct ServerState {
   // MARK: Connections
 
   /// Registers an accepted connection; returns its number and its failure.
-  mutating func accepted(_ descriptor: Int32) -> (id: Int, effect: ConnectionEffect) {
+  mutating func accepted(_ connection: AcceptedConnection) -> (id: Int, effect: ConnectionEffect) {
     let id = acceptedCount
     acceptedCount += 1
-    connections[id] = Connection(descriptor: descriptor)
+    connections[id] = connection
     return (id, connectionEffects.isEmpty ? .none : connectionEffects.removeFirst())
-  }
-
-  /// Removes a connection, so that its descriptor is not used any more.
-  mutating func closing(_ id: Int) {
-    connections[id] = nil
   }
 
   /// Returns the deliveries for the tasks that wait; `nil` if the server is already stopped.

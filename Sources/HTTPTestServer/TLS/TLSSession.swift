@@ -30,13 +30,20 @@ final class TLSSession {
     return status == 1 ? count : 0
   }
 
-  func write(_ buffer: UnsafeRawBufferPointer, over channel: Channel) throws(Channel.Failure) {
+  func write(
+    _ buffer: UnsafeRawBufferPointer, over channel: Channel, finishing connection: AcceptedConnection?
+  ) throws(Channel.Failure) {
     var rest = buffer[...]
     while !rest.isEmpty {
       let part = UnsafeRawBufferPointer(rebasing: rest)
       var count = 0
       let status = try attempt(over: channel) {
-        SSL_write_ex(pointer, part.baseAddress, part.count, &count)
+        var status: Int32 = 0
+        Channel.attempt(finishing: connection) {
+          status = SSL_write_ex(pointer, part.baseAddress, part.count, &count)
+          return status == 1 && count == part.count
+        }
+        return status
       }
       guard status == 1 else { throw .clientGone }
       rest = rest.dropFirst(count)

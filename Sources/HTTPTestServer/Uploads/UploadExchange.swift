@@ -356,10 +356,9 @@ extension Conversation {
       return false
     }
     let reply = taken ?? exchange.refusal ?? .status(500)
-    let plan = ReplyPlan(reply, to: ReplyPlan.Question(head))
-    try perform(plan, of: reply)
-    if plan.ending == .keepAlive, decoder.isComplete { return true }
-    channel.end(plan.ending, hasUnread: !decoder.isComplete)
+    let ending = try send(reply, to: head, isComplete: decoder.isComplete)
+    if ending == .keepAlive, decoder.isComplete { return true }
+    channel.end(ending, hasUnread: !decoder.isComplete)
     return false
   }
 

@@ -119,6 +119,7 @@ import Testing
     _ = try await client.get(server.url("/"))
     server.closeIdleConnections()
     _ = try await client.send(post(source, "PUT"))
+    #expect(server.connectionCount == 2)
     let request = try #require(server.recordedRequests.last)
     #expect(request.body == Array(bytes[Int(start)..<Int(end)]))
     #expect(request.header("Content-Length") == String(end - start))
@@ -161,6 +162,7 @@ import Testing
     server.closeIdleConnections()
     _ = try await client.send(post(source, "PUT"))
     #expect(server.recordedRequests.last?.body == bytes)
+    #expect(server.connectionCount == 2)
   }
 
   @Test("A path other than a file is refused with a message") func notAFile() throws {

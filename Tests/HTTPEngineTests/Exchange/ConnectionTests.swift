@@ -62,6 +62,7 @@ import Testing
       server.closeIdleConnections()
     }
     #expect(server.requestCount == 5)
+    #expect(server.connectionCount == 5)
   }
 
   @Test("Child processes do not inherit the connection", arguments: [false, true])

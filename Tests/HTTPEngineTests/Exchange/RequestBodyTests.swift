@@ -59,6 +59,7 @@ import Testing
     #expect(response.text == "again")
     #expect(server.recordedRequests.last?.body == bytes)
     #expect(server.requestCount == 2)
+    #expect(server.connectionCount == 2)
   }
 
   @Test("A response can arrive before the whole body is sent", arguments: [false, true])
