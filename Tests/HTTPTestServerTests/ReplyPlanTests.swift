@@ -123,6 +123,23 @@ struct ReplyPlanTests {
     #expect(plan.ending == ending)
   }
 
+  @Test(
+    "A response without a body fails after its head",
+    arguments: [
+      (.stallAfterBody(bytes: 4), "<stall>", .keepAlive), (.resetAfterBody(bytes: 1), "", .reset),
+      (.closeAfterBody(bytes: 3), "", .close), (.cutAfterBody(bytes: 0), "", .cut), (.badChunk, "", .close),
+      (.truncatedChunked, "", .close), (.wrongLength(claimed: 9), "", .keepAlive),
+      (.slowDrip(bytesPerStep: 4, interval: .seconds(1)), "", .keepAlive),
+    ] as [(Reply.Effect, String, ConnectionEnding)])
+  func effectsWithoutBody(_ effect: Reply.Effect, _ expected: String, _ ending: ConnectionEnding) {
+    let body = Reply.Body.bytes(Array("abcdef".utf8))
+    for status in [200, 204, 304] {
+      let plan = plan(Reply(status: status, body: body, effect: effect), isHead: status == 200)
+      #expect(wire(plan).hasSuffix("\r\n\r\n\(expected)"), "\(status)")
+      #expect(plan.ending == ending, "\(status)")
+    }
+  }
+
   @Test("Parts are divided across their boundaries") func dividedParts() {
     let reply = Reply(
       body: .parts(["ab", .pause(.seconds(1)), "cd"]), effect: .closeAfterBody(bytes: 3))

@@ -72,12 +72,12 @@ struct ReplyPlan: Sendable {
       steps.append(.stall)
       return
     }
-    guard head.sendsBody else { return }
-    planBody(reply, isChunked: head.framing == .chunked)
+    planBody(head.sendsBody ? reply.body.parts : [], of: reply, head)
   }
 
-  private mutating func planBody(_ reply: Reply, isChunked: Bool) {
-    let parts = reply.body.parts
+  /// Plans the bytes after the head. A response without a body fails as one with a body, but has no bytes.
+  private mutating func planBody(_ parts: [Reply.Part], of reply: Reply, _ head: ReplyHead) {
+    let isChunked = head.sendsBody && head.framing == .chunked
     switch reply.effect {
     case .stallAfterBody(let count):
       append(parts.prefix(bytes: count), isChunked)
@@ -93,13 +93,13 @@ struct ReplyPlan: Sendable {
       ending = .cut
     case .wrongLength(let claimed):
       append(parts, isChunked)
-      if claimed > reply.body.length { ending = .close }
+      if head.sendsBody, claimed > reply.body.length { ending = .close }
     case .slowDrip(let step, let interval):
       append(parts.split(bytesPerStep: step, interval: interval), isChunked)
       finish(reply, isChunked)
     case .badChunk:
       append(parts, isChunked)
-      append(Array("not-a-size\r\nmore\r\n".utf8))
+      if head.sendsBody { append(Array("not-a-size\r\nmore\r\n".utf8)) }
       ending = .close
     case .truncatedChunked:
       append(parts, isChunked)
