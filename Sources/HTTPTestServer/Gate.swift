@@ -16,7 +16,8 @@ public final class Gate: Sendable {
   private struct State {
     var isOpen = false
     var reachedCount = 0
-    var wakers: [ObjectIdentifier: Waker] = [:]
+    /// Wakes all replies that wait; made for the first one.
+    var waker: Waker?
     var nextWaiter = 0
     var waiters: [Int: (target: Int, continuation: CheckedContinuation<Void, Never>)] = [:]
   }
@@ -24,18 +25,24 @@ public final class Gate: Sendable {
   /// The replies that wait, for the server and tests.
   private let state = Mutex(State())
 
+  /// The state of a gate when a reply reaches it.
+  enum Passage {
+    case open
+    /// ``open()`` wakes the waker. Without a free descriptor there is none, and ``isOpen`` has to be asked again.
+    case closed(Waker?)
+  }
+
   /// Makes a closed gate.
   public init() {}
 
   /// Lets everything go that waits here now or comes later. Does nothing the second time; from any
   /// thread.
   public func open() {
-    let wakers = state.withLock { state in
+    let waker = state.withLock { state in
       state.isOpen = true
-      defer { state.wakers.removeAll() }
-      return Array(state.wakers.values)
+      return state.waker.take()
     }
-    for waker in wakers { waker.wake() }
+    waker?.wake()
   }
 
   /// Whether ``open()`` was called.
@@ -66,21 +73,16 @@ public final class Gate: Sendable {
     }
   }
 
-  /// Records that a reply has reached the gate. Returns whether it must wait; then ``open()`` wakes `waker`.
-  func reached(by waker: Waker) -> Bool {
-    let (mustWait, ready) = state.withLock { state in
+  /// Records that a reply has reached the gate, and returns whether it must wait.
+  func reached() -> Passage {
+    let (passage, ready) = state.withLock { state in
       state.reachedCount += 1
-      if !state.isOpen { state.wakers[ObjectIdentifier(waker)] = waker }
+      if !state.isOpen, state.waker == nil { state.waker = try? Waker() }
       let ready = state.waiters.filter { $0.value.target <= state.reachedCount }
       for id in ready.keys { state.waiters[id] = nil }
-      return (!state.isOpen, ready.values.map(\.continuation))
+      return (state.isOpen ? Passage.open : .closed(state.waker), ready.values.map(\.continuation))
     }
     for continuation in ready { continuation.resume() }
-    return mustWait
-  }
-
-  /// Removes a waker with a thread that no longer waits.
-  func left(by waker: Waker) {
-    state.withLock { $0.wakers[ObjectIdentifier(waker)] = nil }
+    return passage
   }
 }

@@ -1,4 +1,5 @@
-import HTTPTestServer
+import Glibc
+@testable import HTTPTestServer
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -69,6 +70,42 @@ struct GateTests {
     gate.open()
     for client in clients { #expect(try client.readResponse().text == "x") }
   }
+
+  @Test("All replies wait for the same descriptor") func oneDescriptor() {
+    guard case .closed(let first?) = gate.reached(), case .closed(let second?) = gate.reached() else {
+      Issue.record("the gate is open, or there is no descriptor")
+      return
+    }
+    #expect(first === second)
+    gate.open()
+    if case .closed = gate.reached() { Issue.record("the gate is closed") }
+  }
+
+  #if !THREAD_SANITIZER
+    @Test("A gate holds a reply while the process has no free descriptor") func noDescriptor() async {
+      // Runs in a separate process, because other tests need descriptors.
+      await #expect(processExitsWith: .success) {
+        let gate = Gate()
+        let server = try HTTPTestServer()
+        server.enqueue(Reply.text("late").held(by: gate))
+        let client = try RawClient(server)
+        while server.openConnectionCount == 0 { sched_yield() }
+        var limit = rlimit()
+        try #require(getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+        var small = limit
+        // Standard input, output and error, and at least one socket are open.
+        small.rlim_cur = 4
+        try #require(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &small) == 0)
+        try client.ask("GET", "/")
+        while gate.reachedCount == 0, client.isOpen { sched_yield() }
+        try #require(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+        try #require(gate.reachedCount == 1)
+        try #require(!client.hasBytes)
+        gate.open()
+        try #require(client.readResponse().text == "late")
+      }
+    }
+  #endif
 
   @Test("A closed connection ends the wait") func closedConnection() async throws {
     server.enqueue(Reply.ok.held(by: gate))

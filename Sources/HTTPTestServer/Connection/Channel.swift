@@ -119,9 +119,11 @@ final class Channel {
 
   /// Waits until the gate is open, the client closes its side or the server is stopped.
   func pass(_ gate: Gate) throws(Failure) {
-    guard let waker = try? Waker() else { throw .clientGone }
-    guard gate.reached(by: waker) else { return }
-    defer { gate.left(by: waker) }
+    guard case .closed(let waker) = gate.reached() else { return }
+    guard let waker else {
+      while !gate.isOpen { try pause(for: .milliseconds(10)) }
+      return
+    }
     let isWoken = try poll(socketEvents: Self.hangUp, also: waker, until: nil)
     if !isWoken { throw .clientGone }
   }
