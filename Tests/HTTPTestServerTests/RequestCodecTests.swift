@@ -78,6 +78,20 @@ struct RequestHeadParserTests {
     #expect(head.value("a") == "ä")
   }
 
+  @Test("The host is named once, and only HTTP/1.0 may omit it") func host() throws {
+    for (text, count) in [("GET / HTTP/1.1\r\n", 0), ("GET / HTTP/1.1\r\nHost: a\r\nhost: a\r\n", 2)] {
+      let head = try #require(try head(text + "\r\n"))
+      let refusal = #expect(throws: RequestRefusal.badHost(count: count)) { try head.checkHost() }
+      #expect(refusal?.status == 400)
+    }
+    #expect(throws: RequestRefusal.badHost(count: 2)) {
+      try head("GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n")?.checkHost()
+    }
+    for text in ["GET / HTTP/1.0\r\n\r\n", "GET / HTTP/1.1\r\nHost:\r\n\r\n"] {
+      #expect(throws: Never.self) { try head(text)?.checkHost() }
+    }
+  }
+
   @Test("The connection stays open depending on version and field") func keepAlive() throws {
     #expect(try head("GET / HTTP/1.1\r\nConnection: foo, Close\r\n\r\n")?.keepsConnection == false)
     #expect(try head("GET / HTTP/1.0\r\n\r\n")?.keepsConnection == false)
@@ -88,8 +102,9 @@ struct RequestHeadParserTests {
 }
 
 struct RequestBodyDecoderTests {
-  private func decoder(_ fields: [HTTPHeader]) throws -> RequestBodyDecoder {
-    try RequestBodyDecoder(RequestHead(method: "POST", target: "/", minorVersion: 1, headers: fields))
+  private func decoder(_ fields: [HTTPHeader], minorVersion: Int = 1) throws -> RequestBodyDecoder {
+    try RequestBodyDecoder(
+      RequestHead(method: "POST", target: "/", minorVersion: minorVersion, headers: fields))
   }
 
   private let chunked = HTTPHeader(name: "transfer-encoding", value: "Chunked")
@@ -155,6 +170,12 @@ struct RequestBodyDecoderTests {
     let gzip = HTTPHeader(name: "Transfer-Encoding", value: "gzip")
     #expect(throws: RequestRefusal.unsupportedCoding("gzip")) { _ = try decoder([gzip]) }
     #expect(throws: Never.self) { _ = try decoder([length("1"), length("1")]) }
+    for minorVersion in 0...1 {
+      let refusal = #expect(throws: RequestRefusal.self) {
+        _ = try decoder(minorVersion == 0 ? [chunked] : [chunked, length("5")], minorVersion: minorVersion)
+      }
+      #expect(refusal?.status == 400)
+    }
   }
 }
 

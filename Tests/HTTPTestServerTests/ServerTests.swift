@@ -49,7 +49,8 @@ struct ServerTests {
   @Test("A chunked body is recorded with its trailers") func chunkedBody() async throws {
     server.enqueue(.ok)
     try client.write(
-      "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\nSum: 5\r\n\r\n")
+      "PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+        + "3\r\nabc\r\n2\r\nde\r\n0\r\nSum: 5\r\n\r\n")
     #expect(try client.readResponse().status == 200)
     let request = try await server.takeRequest()
     #expect(request.bodyText == "abcde")
@@ -118,8 +119,8 @@ struct ServerTests {
 
   @Test("Pipelined requests are answered in order") func pipelining() throws {
     server.enqueue(.text("1"), .text("2"), .text("3"))
-    let post = "POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc"
-    try client.write(post + "GET /b HTTP/1.1\r\n\r\n" + post)
+    let post = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc"
+    try client.write(post + "GET /b HTTP/1.1\r\nHost: h\r\n\r\n" + post)
     #expect(try (1...3).map { _ in try client.readResponse().text } == ["1", "2", "3"])
     #expect(server.recordedRequests.map(\.bodyText) == ["abc", "", "abc"])
   }
@@ -154,8 +155,22 @@ struct ServerTests {
     #expect(response.text == "not a request line: nonsense")
     #expect(client.endingError() == nil)
     let other = try RawClient(server)
-    try other.write("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n")
+    try other.write("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n")
     #expect(try other.readResponse().status == 400)
+    #expect(server.requestCount == 0)
+  }
+
+  @Test(
+    "A request without Host, with two of them, or with two framings is refused",
+    arguments: [
+      "", "Host: a\r\nHost: a\r\n", "Host: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n",
+    ])
+  func ambiguousRequests(_ fields: String) throws {
+    try client.write("POST /post HTTP/1.1\r\n\(fields)\r\n0\r\n\r\n")
+    let response = try client.readResponse()
+    #expect(response.status == 400)
+    #expect(response.field("Connection") == "close")
+    #expect(client.endingError() == nil)
     #expect(server.requestCount == 0)
   }
 

@@ -29,7 +29,11 @@ struct RequestBodyDecoder: Sendable {
   /// Decides by the head how the body is framed (RFC 9112 §6.3).
   init(_ head: RequestHead) throws(RequestRefusal) {
     let codings = head.headers.filter { FieldName.equal($0.name, "Transfer-Encoding") }.map(\.value)
+    let lengths = head.headers.filter { FieldName.equal($0.name, "Content-Length") }.map(\.value)
     if !codings.isEmpty {
+      // A proxy could see another request there (RFC 9112 §6.1, §11.2).
+      guard lengths.isEmpty else { throw .badFraming("Content-Length beside Transfer-Encoding") }
+      guard head.minorVersion > 0 else { throw .badFraming("Transfer-Encoding in HTTP/1.0") }
       guard codings.count == 1, FieldName.equal(trimmed(codings[0]), "chunked") else {
         throw .unsupportedCoding(codings.joined(separator: ", "))
       }
@@ -38,7 +42,6 @@ struct RequestBodyDecoder: Sendable {
       return
     }
     isChunked = false
-    let lengths = head.headers.filter { FieldName.equal($0.name, "Content-Length") }.map(\.value)
     guard let first = lengths.first else {
       state = .done
       return

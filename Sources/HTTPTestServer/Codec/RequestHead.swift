@@ -21,6 +21,12 @@ struct RequestHead: Equatable, Sendable {
     }
   }
 
+  /// Refuses a request that does not name its host exactly once (RFC 9112 §3.2). HTTP/1.0 allows a request without it.
+  func checkHost() throws(RequestRefusal) {
+    let count = headers.count { FieldName.equal($0.name, "Host") }
+    guard count == 1 || (count == 0 && minorVersion == 0) else { throw .badHost(count: count) }
+  }
+
   /// Whether the client lets the connection live on after this exchange (RFC 9112 §9.3).
   var keepsConnection: Bool {
     if lists("close", in: "Connection") { return false }
@@ -177,7 +183,10 @@ enum RequestHeadParser {
 enum RequestRefusal: Error, Equatable, Sendable {
   case badRequestLine(String)
   case badField(String)
+  /// The number of fields `Host` is wrong.
+  case badHost(count: Int)
   case badLength(String)
+  case badFraming(String)
   case badChunk(String)
   case headTooLarge
   case unsupportedVersion(String)
@@ -185,7 +194,7 @@ enum RequestRefusal: Error, Equatable, Sendable {
 
   var status: Int {
     switch self {
-    case .badRequestLine, .badField, .badLength, .badChunk: 400
+    case .badRequestLine, .badField, .badHost, .badLength, .badFraming, .badChunk: 400
     case .headTooLarge: 431
     case .unsupportedVersion: 505
     case .unsupportedCoding: 501
@@ -196,7 +205,9 @@ enum RequestRefusal: Error, Equatable, Sendable {
     switch self {
     case .badRequestLine(let line): "not a request line: \(line)"
     case .badField(let line): "not a header field: \(line)"
+    case .badHost(let count): "the request has \(count) fields Host instead of one"
     case .badLength(let value): "not a length: \(value)"
+    case .badFraming(let text): "ambiguous framing: \(text)"
     case .badChunk(let line): "not a chunk: \(line)"
     case .headTooLarge: "the head of the request is too large"
     case .unsupportedVersion(let version): "unsupported version: \(version)"

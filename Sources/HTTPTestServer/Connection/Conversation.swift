@@ -74,6 +74,7 @@ final class Conversation {
         channel.end(.close, hasUnread: false)
         return false
       }
+      try head.checkHost()
       return try answer(head, RequestBodyDecoder(head))
     } catch let refusal as RequestRefusal {
       var reply = Reply.text(refusal.text).closing()
