@@ -34,8 +34,8 @@ public final class HTTPTestServer: Sendable {
   /// `port` is 0 by default, which means any free port. Pass the ``port`` of a stopped server to start it again; old
   /// connections that are not closed yet do no harm.
   ///
-  /// Throws ``ServerError/system(call:code:)`` if a socket or thread cannot be created, or if another program uses the
-  /// port, and ``ServerError/tls(_:)`` if OpenSSL refuses the identity.
+  /// Throws ``ServerError/system(call:code:)`` if a socket or thread cannot be created, if another program uses the
+  /// port, or if it is not from 0 to 65535, and ``ServerError/tls(_:)`` if OpenSSL refuses the identity.
   public init(
     _ security: Security = .none, port: Int = 0, routes: Routes = .standard
   ) throws(ServerError) {
@@ -154,13 +154,14 @@ public final class UnresponsivePort: Sendable {
   /// Binds a free port and fills its queue of pending connections, which are never accepted.
   public init() throws(ServerError) {
     listener = try Listener(backlog: 0)
+    let address = try LoopbackAddress.make(port: listener.port, for: "connect")
     // A queue of length 0 holds one connection; the kernel drops the later requests.
     var fillers: [Int32] = []
     for _ in 0..<2 {
       let filler = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
       guard filler >= 0 else { break }
       DescriptorFlags.set(on: filler)
-      var address = LoopbackAddress.make(port: listener.port)
+      var address = address
       _ = withUnsafePointer(to: &address) { pointer in
         pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
           connect(filler, $0, socklen_t(MemoryLayout<sockaddr_in>.size))

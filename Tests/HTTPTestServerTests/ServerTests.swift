@@ -1,3 +1,4 @@
+import Glibc
 import HTTPTestServer
 import Testing
 
@@ -229,6 +230,11 @@ struct ServerTests {
     server.closeIdleConnections()
     #expect(client.endingError() == nil)
     #expect(try reader.readResponse().body.count == bytes)
+  }
+
+  @Test("A port outside of the range of ports is refused", arguments: [-1, 65_536, 70_000, .max])
+  func impossiblePort(_ port: Int) {
+    #expect(throws: ServerError.system(call: "bind", code: EINVAL)) { try HTTPTestServer(port: port) }
   }
 
   @Test("URLs are formed from paths") func urls() {

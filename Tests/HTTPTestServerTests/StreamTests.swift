@@ -80,6 +80,16 @@ struct StreamTests {
     }
   }
 
+  @Test("A relay to a port outside of the range of ports says so") func impossibleRelay() throws {
+    let failure = Mutex<(any Error)?>(nil)
+    let server = try StreamTestServer { connection in
+      do { try connection.relay(toPort: 70_000) } catch { failure.withLock { $0 = error } }
+    }
+    #expect(try RawClient(port: server.port).readToEnd().isEmpty)
+    let error = failure.withLock { $0 }
+    #expect(error as? ServerError == .system(call: "connect", code: EINVAL))
+  }
+
   @Test("A WebSocket connection that does not answer control frames sends no Pong later")
   func unansweredPing() throws {
     let server = try HTTPTestServer()

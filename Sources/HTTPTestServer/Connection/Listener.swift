@@ -8,10 +8,10 @@ final class Listener: Sendable {
   /// Takes a port, 0 for any free one. With a `backlog` it listens; without, connections to the port are
   /// refused.
   init(backlog: Int32?, port requested: Int = 0) throws(ServerError) {
+    var address = try LoopbackAddress.make(port: requested, for: "bind")
     let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
     descriptor = socket(AF_INET, kind, 0)
     guard descriptor >= 0 else { throw .system(call: "socket", code: errno) }
-    var address = LoopbackAddress.make(port: requested)
     var length = socklen_t(MemoryLayout<sockaddr_in>.size)
     if requested != 0 { Self.allowReuse(of: descriptor) }
     let status = withUnsafeMutablePointer(to: &address) { [descriptor] pointer in
@@ -88,10 +88,12 @@ final class Listener: Sendable {
 
 /// 127.0.0.1 as the C library wants it.
 enum LoopbackAddress {
-  static func make(port: Int) -> sockaddr_in {
+  /// Returns the address of a port. Throws an error of `call` if there is no such port.
+  static func make(port: Int, for call: String) throws(ServerError) -> sockaddr_in {
+    guard let number = UInt16(exactly: port) else { throw .system(call: call, code: EINVAL) }
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = UInt16(truncatingIfNeeded: port).bigEndian
+    address.sin_port = number.bigEndian
     address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
     return address
   }

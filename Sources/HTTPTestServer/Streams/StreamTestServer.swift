@@ -243,7 +243,7 @@ extension StreamTestConnection {
 
   /// Connects a socket that does not block, and waits until it is connected or the server is stopped.
   private static func connect(_ channel: Channel, toPort port: Int) throws {
-    var address = LoopbackAddress.make(port: port)
+    var address = try LoopbackAddress.make(port: port, for: "connect")
     let status = withUnsafePointer(to: &address) { pointer in
       pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
         Glibc.connect(channel.descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
