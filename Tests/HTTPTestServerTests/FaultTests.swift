@@ -120,6 +120,19 @@ struct FaultTests {
     #expect(client.endingError() == nil)
   }
 
+  @Test("A malformed body after an early reply has no second response") func malformedLateBody() async throws
+  {
+    server.enqueue(.earlyReply(200, then: .afterReply))
+    try client.ask("POST", "/", ["Transfer-Encoding: chunked"])
+    #expect(try client.readResponse().status == 200)
+    try client.write("3\r\nabc\r\nzz\r\n")
+    #expect(try client.readText().isEmpty)
+    let request = try await server.takeRequest()
+    #expect(request.bodyText == "abc")
+    #expect(!request.isBodyComplete)
+    #expect(request.isChunked)
+  }
+
   @Test("An early reply can read the body afterwards") func bodyAfterEarlyReply() async throws {
     server.enqueue(.earlyReply(200, then: .afterReply))
     try client.ask("POST", "/", ["Content-Length: 3"])

@@ -139,7 +139,8 @@ final class Conversation {
     if treatment == .ignored { reply.closesConnection = true }
     let ending = try send(reply, to: head, isComplete: decoder.isComplete)
     if treatment == .afterReply {
-      try readBody(&decoder, into: &body, keepsBytes: true)
+      // A refusal of the body would be a second response.
+      do { try readBody(&decoder, into: &body, keepsBytes: true) } catch is RequestRefusal {}
       record(head, body)
     }
     if ending == .keepAlive, decoder.isComplete { return true }
@@ -147,8 +148,6 @@ final class Conversation {
     return false
   }
 
-  private func upgrade(
-    to endpoint: WebSocketEndpoint, as reply: Reply, _ head: RequestHead
   /// Sends a reply, and returns how the connection goes on.
   ///
   /// - Parameter isComplete: Whether the request has been read to its end.
@@ -160,6 +159,8 @@ final class Conversation {
     return plan.ending
   }
 
+  private func upgrade(
+    to endpoint: WebSocketEndpoint, as reply: Reply, _ head: RequestHead
   ) throws(Channel.Failure) -> Bool {
     if let gate = reply.gate { try channel.pass(gate) }
     try channel.pause(for: reply.delay)
@@ -209,10 +210,13 @@ final class Conversation {
     do {
       while true {
         var bytes: [UInt8] = []
+        // Also of a malformed body, the part before the fault counts.
+        defer {
+          body.length += bytes.count
+          if keepsBytes { body.bytes += bytes }
+        }
         let taken = try decoder.feed(buffer[...], into: &bytes)
         buffer.removeFirst(taken)
-        body.length += bytes.count
-        if keepsBytes { body.bytes += bytes }
         if decoder.isComplete { break }
         buffer = try receive(atMost: 65_536)
         if buffer.isEmpty { break }
