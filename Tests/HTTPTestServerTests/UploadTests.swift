@@ -1,4 +1,4 @@
-import HTTPTestServer
+@testable import HTTPTestServer
 import Testing
 
 /// The strictness of ``UploadEndpoint``, which a client that breaks the rules meets.
@@ -102,6 +102,45 @@ struct UploadTests {
     #expect(limited.uploads.uploads.map(\.content) == [Array("abc".utf8)])
     // An ordinary request has no length of its own.
     #expect(try Peer(.draft, options).send("POST", "/files", [], "abcdef", length: nil) == 413)
+  }
+
+  @Test("A recorded request says whether its content came in chunks, and has the trailers") func record()
+    throws
+  {
+    let peer = try Peer(.tus)
+    #expect(try peer.send("POST", "/files", ["Upload-Length: 5"], "ab", length: "2") == 201)
+    let fields = [
+      "Tus-Resumable: 1.0.0", "Upload-Offset: 2", "Content-Type: application/offset+octet-stream",
+    ]
+    try peer.client.ask("PATCH", "/files/0", fields + ["Transfer-Encoding: chunked"])
+    try peer.client.write("3\r\ncde\r\n0\r\nSum: 3\r\n\r\n")
+    #expect(try peer.client.readResponse().status == 204)
+    let requests = peer.server.recordedRequests
+    #expect(requests.map(\.isChunked) == [false, true])
+    #expect(requests.map { $0.trailers.map(\.description) } == [[], ["Sum: 3"]])
+    #expect(requests.map(\.bodyLength) == [2, 3])
+  }
+
+  @Test("Only the last of several concurrent requests has an upload") func turns() async throws {
+    let uploads = UploadEndpoint(.tus)
+    let route = UploadRoute(endpoint: uploads, path: "/files", index: 0)
+    let head = { (method: String, own: [(String, String)]) in
+      let fields = own.map { HTTPHeader(name: $0.0, value: $0.1) }
+      return RequestHead(
+        method: method, target: "/files", minorVersion: 1,
+        headers: [HTTPHeader(name: "Tus-Resumable", value: "1.0.0")] + fields)
+    }
+    let create = head("POST", [("Upload-Length", "5")])
+    #expect(uploads.begin(create, UploadRoute(endpoint: uploads, path: "/files")).refusal == nil)
+    let append = head(
+      "PATCH", [("Upload-Offset", "0"), ("Content-Type", "application/offset+octet-stream")])
+    let turns = await withTaskGroup(of: [Int].self) { group in
+      for _ in 0..<4 {
+        group.addTask { (0..<2000).compactMap { _ in uploads.begin(append, route).target?.turn } }
+      }
+      return await group.reduce(into: []) { $0 += $1 }
+    }
+    #expect(Set(turns).count == 8000)
   }
 
   @Test("A fault of content applies to content in chunks, too", arguments: [true, false])

@@ -46,8 +46,8 @@ extension UploadEndpoint {
     if fault == .forget, let index { forget(index) }
     exchange.losesResponse = fault == .loseResponse
     if case .statusAfterContent(let status) = fault { exchange.statusAfterContent = status }
-    if let index { state.withLock { $0.uploads[index].turn += 1 } }
-    if let refusal = violation(head, index: index) {
+    let upload = index.map { takeTurn(at: $0) }
+    if let refusal = violation(head, of: upload) {
       exchange.refusal = refusal
       return exchange
     }
@@ -56,7 +56,7 @@ extension UploadEndpoint {
     case ("DELETE", let index?):
       forget(index)
       exchange.refusal = marked(.status(204))
-    case ("PATCH", let index?): append(head, to: index, &exchange)
+    case ("PATCH", let index?): append(head, to: index, upload ?? Upload(), &exchange)
     case (_, nil): create(head, path: route.path, &exchange)
     default: exchange.refusal = .status(405)
     }
@@ -81,17 +81,26 @@ extension UploadEndpoint {
     }
   }
 
+  /// Ends the turn of earlier requests for an upload, and returns the upload as the next request finds it.
+  private func takeTurn(at index: Int) -> Upload {
+    state.withLock { state in
+      state.uploads[index].turn += 1
+      return state.uploads[index]
+    }
+  }
+
   private func forget(_ index: Int) { state.withLock { $0.uploads[index].isForgotten = true } }
 
   // MARK: Rules
 
   /// Returns the response to a request that breaks the rules of the protocol; `nil` if the request keeps them.
-  private func violation(_ head: RequestHead, index: Int?) -> Reply? {
+  ///
+  /// - Parameter upload: The upload that the request names; `nil` if it is to create one.
+  private func violation(_ head: RequestHead, of upload: Upload?) -> Reply? {
     if dialect == .tus, head.value("Tus-Resumable") != "1.0.0" {
       return marked(.status(412)).with(header: "Tus-Version", value: "1.0.0")
     }
-    if let index {
-      let upload = state.withLock { $0.uploads[index] }
+    if let upload {
       guard !upload.isForgotten else { return marked(.status(404)) }
       if dialect == .draft, head.value("Upload-Draft-Interop-Version") != "\(options.interopVersion)" {
         return .status(400)
@@ -190,8 +199,8 @@ extension UploadEndpoint {
 
   func location(_ path: String, _ index: Int) -> String { "\(options.locationPrefix)\(path)/\(index)" }
 
-  private func append(_ head: RequestHead, to index: Int, _ exchange: inout UploadExchange) {
-    let upload = state.withLock { $0.uploads[index] }
+  private func append(_ head: RequestHead, to index: Int, _ upload: Upload, _ exchange: inout UploadExchange)
+  {
     let type = dialect == .draft ? "application/partial-upload" : "application/offset+octet-stream"
     var isEnd: Bool?
     if head.value("Content-Type") != type {
@@ -370,8 +379,10 @@ extension Conversation {
   ) throws -> Bool {
     var body = ReceivedBody()
     body.isComplete = false
+    body.isChunked = decoder.isChunked
     defer {
       if let target = exchange.target { endpoint.settle(target) }
+      body.trailers = decoder.trailers
       record(head, body)
     }
     let length = RequestBodyDecoder.decimal(head.value("Content-Length") ?? "") ?? 0
