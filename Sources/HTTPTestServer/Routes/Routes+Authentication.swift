@@ -75,8 +75,10 @@ enum DigestAlgorithm: String {
   case sha256 = "SHA-256"
 
   /// Returns the hash of a text in hexadecimal digits.
-  func hash(_ text: String) -> String {
-    let bytes = Array(text.utf8)
+  func hash(_ text: String) -> String { hash(Array(text.utf8)) }
+
+  /// Returns the hash of bytes in hexadecimal digits.
+  func hash(_ bytes: [UInt8]) -> String {
     var hash = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
     var length: UInt32 = 0
     let algorithm = self == .md5 ? EVP_md5() : EVP_sha256()
@@ -110,10 +112,7 @@ struct DigestCredentials {
     guard value("uri") == request.target else { return false }
     let secret = algorithm.hash("\(value("username")):\(value("realm")):\(password)")
     var action = "\(request.method):\(request.target)"
-    if value("qop") == "auth-int" {
-      guard let body = String(validating: request.body, as: UTF8.self) else { return false }
-      action += ":" + algorithm.hash(body)
-    }
+    if value("qop") == "auth-int" { action += ":" + algorithm.hash(request.body) }
     let middle =
       parameters["qop"].map { "\(value("nonce")):\(value("nc")):\(value("cnonce")):\($0)" }
       ?? value("nonce")

@@ -172,10 +172,13 @@ struct DigestTests {
     #expect(counts.count == 51 && Set(counts).count == 51)
   }
 
-  @Test("A file is hashed for auth-int and sent") func file() async throws {
+  @Test("A file is hashed for auth-int and sent", arguments: ["line\n", "\u{FF}\u{0}"])
+  func file(content: String) async throws {
     let server = try HTTPTestServer()
     let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-    try Data(String(repeating: "line\n", count: 40_000).utf8).write(to: file)
+    // ISO Latin 1, so that one of the files is not UTF-8.
+    let line = try #require(content.data(using: .isoLatin1))
+    try Data((0..<40_000).flatMap { _ in line }).write(to: file)
     defer { try? FileManager.default.removeItem(at: file) }
     let session = Session()
     let response = await session.upload(file, to: server.url("/digest-auth/auth-int/u/p/SHA-256"))
