@@ -5,12 +5,18 @@ extension Routes {
   var caching: Routes {
     adding("/etag/{tag}", methods: ["GET"]) { request, parameters in
       let tag = "\"\(parameters[0])\""
-      if let condition = request.header("If-None-Match") {
-        if Self.lists(tag, condition) { return Reply.status(304).with(header: "ETag", value: tag) }
-      } else if let condition = request.header("If-Match"), !Self.lists(tag, condition) {
-        return Reply.status(412).with(header: "ETag", value: tag)
+      // RFC 9110 §13.2.2 has this order. Only If-None-Match ignores `W/` (§13.1).
+      let reply: Reply
+      if let tags = Self.tags("If-Match", request), !tags.contains(tag), tags != ["*"] {
+        reply = .status(412)
+      } else if let tags = Self.tags("If-None-Match", request),
+        tags.contains(tag) || tags.contains("W/\(tag)") || tags == ["*"]
+      {
+        reply = .status(304)
+      } else {
+        reply = .json(.object(EchoDocument(request).basics))
       }
-      return Reply.json(.object(EchoDocument(request).basics)).with(header: "ETag", value: tag)
+      return reply.with(header: "ETag", value: tag)
     }
     .adding("/cache", methods: ["GET"]) { request, _ in
       let isKnown =
@@ -36,11 +42,16 @@ extension Routes {
     }
   }
 
-  private static func lists(_ tag: String, _ condition: String) -> Bool {
-    condition.split(separator: ",").contains { part in
-      let entry = trimmed(part)
-      return entry == "*" || entry == tag || entry == "W/\(tag)"
-    }
+  /// Returns the entity tags of a condition; `nil` without the field. Commas in quotes do not separate them, and
+  /// backslashes escape nothing there (RFC 9110 §8.8.3).
+  private static func tags(_ name: String, _ request: RecordedRequest) -> [String]? {
+    let values = request.headers(named: name)
+    guard !values.isEmpty else { return nil }
+    var isQuoted = false
+    return values.joined(separator: ",").split { character in
+      if character == "\"" { isQuoted.toggle() }
+      return character == "," && !isQuoted
+    }.map { trimmed($0) }
   }
 
   /// Answers with the alphabet over and over, as httpbin sends it, whole or in part.
@@ -51,7 +62,9 @@ extension Routes {
       HTTPHeader(name: "Accept-Ranges", value: "bytes"),
     ])
     let isCurrent = request.header("If-Range").map { $0 == tag } ?? true
-    switch isCurrent ? ByteRange.parse(request.header("Range"), of: count) : .whole {
+    // Only GET has ranges (RFC 9110 §14.2).
+    let isPartial = request.method == "GET" && isCurrent
+    switch isPartial ? ByteRange.parse(request.header("Range"), of: count) : .whole {
     case .whole:
       var whole = reply
       whole.body = .bytes(alphabet(0..<count))
