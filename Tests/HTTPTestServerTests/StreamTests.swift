@@ -90,6 +90,19 @@ struct StreamTests {
     #expect(error as? ServerError == .system(call: "connect", code: EINVAL))
   }
 
+  @Test(
+    "A request that is no handshake is refused, and the response announces the end", arguments: [true, false])
+  func refusedHandshake(isUpgrade: Bool) throws {
+    let server = try HTTPTestServer()
+    server.enqueue(.webSocket())
+    let client = try RawClient(server)
+    let fields = ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 12"]
+    let response = try client.get("/", isUpgrade ? fields : [])
+    #expect(response.status == (isUpgrade ? 426 : 400))
+    #expect(response.all("Connection") == [isUpgrade ? "Upgrade, close" : "close"])
+    #expect(client.endingError() == nil)
+  }
+
   @Test("A WebSocket connection that does not answer control frames sends no Pong later")
   func unansweredPing() throws {
     let server = try HTTPTestServer()

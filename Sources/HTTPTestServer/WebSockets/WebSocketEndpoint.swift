@@ -11,7 +11,7 @@ public import HTTPWire
 /// server.enqueue(.webSocket(endpoint))
 /// ```
 ///
-/// A request that is not a handshake is refused with status 400 or 426.
+/// A request that is not a handshake is refused with status 400 or 426, and the connection is closed.
 public struct WebSocketEndpoint: Sendable {
   /// The code that serves a connection after its handshake. An error that it throws ends the connection.
   public typealias Script = @Sendable (WebSocketTestConnection) throws -> Void
@@ -71,9 +71,7 @@ extension Conversation {
       }
       try? channel.write(ReplyHead.head(status: 101, reason: nil, headers: kept + endpoint.fields))
     } catch {
-      let length = HTTPHeader(name: "Content-Length", value: "0")
-      try channel.write(
-        ReplyHead.head(status: error.status, reason: nil, headers: error.fields + [length]))
+      try channel.write(Self.head(of: error))
       return .close
     }
     let connection = WebSocketTestConnection(
@@ -86,6 +84,17 @@ extension Conversation {
       // The error only ends the connection; a script reports its failures itself.
     }
     return connection.ending
+  }
+
+  /// Returns the response to a request that is not a handshake.
+  private static func head(of refusal: WebSocketServerHandshake.Refusal) -> [UInt8] {
+    let options = refusal.fields.filter { FieldName.equal($0.name, "Connection") }.map(\.value) + ["close"]
+    let fields =
+      refusal.fields.filter { !FieldName.equal($0.name, "Connection") } + [
+        HTTPHeader(name: "Connection", value: options.joined(separator: ", ")),
+        HTTPHeader(name: "Content-Length", value: "0"),
+      ]
+    return ReplyHead.head(status: refusal.status, reason: nil, headers: fields)
   }
 
   private static func sha1(_ bytes: [UInt8]) -> [UInt8]? {
