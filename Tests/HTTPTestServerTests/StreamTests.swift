@@ -90,6 +90,57 @@ struct StreamTests {
     #expect(error as? ServerError == .system(call: "connect", code: EINVAL))
   }
 
+  @Test("A script resets its connection also if it throws", arguments: [true, false])
+  func reset(throwing: Bool) throws {
+    struct Failure: Error {}
+    let server = try StreamTestServer { connection in
+      connection.reset()
+      if throwing { throw Failure() }
+    }
+    #expect(try RawClient(port: server.port).endingError() == ECONNRESET)
+  }
+
+  /// Returns a client after the opening handshake with an endpoint.
+  private func webSocketClient(
+    of server: HTTPTestServer, _ script: @escaping WebSocketEndpoint.Script
+  ) throws -> RawClient {
+    server.enqueue(.webSocket(WebSocketEndpoint(script: script)))
+    let client = try RawClient(server)
+    try client.ask(
+      "GET", "/",
+      [
+        "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
+      ])
+    #expect(try client.readResponse().status == 101)
+    return client
+  }
+
+  @Test("A script that does not answer control frames can answer the client's Close frame itself, once")
+  func ownClose() throws {
+    let server = try HTTPTestServer()
+    let client = try webSocketClient(of: server) { connection in
+      connection.answersControlFrames = false
+      _ = try connection.next()
+      try connection.close(4000, reason: "no")
+      try connection.close()
+    }
+    // A masked Close frame without a payload.
+    try client.write([0x88, 0x80, 0, 0, 0, 0])
+    #expect(try client.readToEnd() == [0x88, 4, 0x0F, 0xA0] + Array("no".utf8))
+  }
+
+  @Test("A script that answers control frames does not send a second Close frame") func answeredClose() throws
+  {
+    let server = try HTTPTestServer()
+    let client = try webSocketClient(of: server) { connection in
+      _ = try connection.next()
+      try connection.close(4000)
+    }
+    try client.write([0x88, 0x80, 0, 0, 0, 0])
+    #expect(try client.readToEnd() == [0x88, 0])
+  }
+
   @Test(
     "A request that is no handshake is refused, and the response announces the end", arguments: [true, false])
   func refusedHandshake(isUpgrade: Bool) throws {
@@ -106,21 +157,11 @@ struct StreamTests {
   @Test("A WebSocket connection that does not answer control frames sends no Pong later")
   func unansweredPing() throws {
     let server = try HTTPTestServer()
-    server.enqueue(
-      .webSocket(
-        WebSocketEndpoint { connection in
-          connection.answersControlFrames = false
-          _ = try connection.next()
-          try connection.send("x")
-        }))
-    let client = try RawClient(server)
-    try client.ask(
-      "GET", "/",
-      [
-        "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
-        "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
-      ])
-    #expect(try client.readResponse().status == 101)
+    let client = try webSocketClient(of: server) { connection in
+      connection.answersControlFrames = false
+      _ = try connection.next()
+      try connection.send("x")
+    }
     // A masked Ping without a payload.
     try client.write([0x89, 0x80, 0, 0, 0, 0])
     #expect(try client.read(3) == [0x81, 1, 0x78])

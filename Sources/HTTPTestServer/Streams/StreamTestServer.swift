@@ -109,6 +109,7 @@ public final class StreamTestServer: Sendable {
         channel.end(connection.isReset ? .reset : .close, hasUnread: false)
       } catch {
         // The error only ends the connection; a script reports its failures itself.
+        if connection.isReset { channel.end(.reset, hasUnread: false) }
       }
       channel.tls = nil
       close(descriptor)
@@ -193,7 +194,7 @@ public final class StreamTestConnection {
   /// - Parameter changes: Masks for an exclusive or, by their offsets in the record, which has a header of five bytes.
   public func changeNextRecord(_ changes: [Int: UInt8]) { channel.tls?.changeNextRecord(changes) }
 
-  /// Resets the connection when the script ends.
+  /// Resets the connection when the script returns or throws.
   public func reset() { isReset = true }
 
   /// Waits until the gate is open.

@@ -31,6 +31,8 @@ public final class WebSocketTestConnection {
   private var connection: WebSocketConnection
   private var input: [UInt8]
   private var position = 0
+  /// Whether the client's Close frame has not been answered.
+  private var owesClose = false
   private(set) var ending = ConnectionEnding.close
 
   init(_ channel: Channel, _ agreement: WebSocketAgreement, input: [UInt8], maximumMessageSize: Int) {
@@ -46,9 +48,15 @@ public final class WebSocketTestConnection {
   /// Waits for the next event. Returns `nil` if the client has closed its side of TCP.
   public func next() throws -> Event? {
     while true {
+      let wasOpen = connection.phase == .open
       let event = input.withUnsafeBytes { connection.receive($0, from: &position) }
-      // An answer that is left there would be sent with the next message.
-      if answersControlFrames { try flush() } else { _ = connection.takeOutput() }
+      if answersControlFrames {
+        try flush()
+      } else {
+        // An answer that is left there would be sent with the next message.
+        _ = connection.takeOutput()
+        if wasOpen, connection.phase == .closed { owesClose = true }
+      }
       if let event { return Event(event) }
       input = try channel.read(atMost: 65_536)
       position = 0
@@ -86,10 +94,16 @@ public final class WebSocketTestConnection {
     try flush()
   }
 
-  /// Sends a Close frame, without a code if it is `nil`.
+  /// Sends a Close frame, without a code if it is `nil`. Only the first one is sent. It may answer the client's, if
+  /// control frames are not answered.
   public func close(_ code: Int? = 1000, reason: String = "") throws {
     try connection.close(code.map { WebSocketCloseCode(rawValue: $0) }, reason: reason)
-    try flush()
+    guard owesClose else { return try flush() }
+    owesClose = false
+    // The connection has accepted code and reason, but counts the answer that was dropped as sent.
+    let number = code.map { [UInt8(truncatingIfNeeded: $0 >> 8), UInt8(truncatingIfNeeded: $0)] } ?? []
+    let payload = number + Array(reason.utf8)
+    try channel.write([0x88, UInt8(truncatingIfNeeded: payload.count)] + payload)
   }
 
   /// Sends bytes without framing, for example a malformed frame.
