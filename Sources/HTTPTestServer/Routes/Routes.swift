@@ -7,8 +7,8 @@
 /// let server = try HTTPTestServer(routes: routes)
 /// ```
 ///
-/// HEAD is answered like GET, without the body. OPTIONS, and a method that is missing for the path (405), get a
-/// response with `Allow`. A path without a route gets 404. All of these have a JSON document.
+/// HEAD is answered like GET, without the body. OPTIONS gets a response with `Allow` and without a body. A method that
+/// is missing for the path gets 405 with `Allow`, and a path without a route 404; both have a JSON document.
 public struct Routes: Sendable {
   /// Answers one request. `parameters` are the decoded values of the `{…}` of the pattern, in their order.
   /// Called on the thread of the connection; ``HTTPTestServer/stop()`` waits for its end.

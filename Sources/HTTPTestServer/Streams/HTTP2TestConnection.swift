@@ -91,7 +91,8 @@ public final class HTTP2TestConnection {
     try write(.settings, payload: settings.flatMap { Self.bytes($0.0) + Self.bytes($0.1) })
   }
 
-  /// Reads the next frame that is not about the connection alone. Throws at the end of the connection.
+  /// Reads the next frame. SETTINGS, PING, WINDOW_UPDATE, PRIORITY and unknown frames are skipped. Throws at the end of
+  /// the connection.
   public func next() throws -> Frame {
     while true {
       let head = try connection.readExactly(9)

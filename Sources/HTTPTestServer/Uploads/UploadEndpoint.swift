@@ -12,8 +12,8 @@ import Synchronization
 /// #expect(uploads.processedCount == 1)
 /// ```
 ///
-/// It is strict: a request that breaks the rules of its protocol is refused, with a different status for each rule. An
-/// upload is processed when its last byte has arrived.
+/// It is strict: a request that breaks the rules of its protocol is refused with a status from 400 to 415. An upload is
+/// processed when its last byte has arrived.
 public final class UploadEndpoint: Sendable {
   /// The protocol of an endpoint.
   public enum Dialect: Sendable, Equatable {
