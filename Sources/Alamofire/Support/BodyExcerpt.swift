@@ -16,10 +16,10 @@ struct BodyExcerpt: CustomStringConvertible {
     let isCut = data.count > limit
     let bytes = Array(data.prefix(limit))
     if Self.text(bytes, isCut: isCut) != nil {
-      // With the bytes that follow, because what ends a secret may come after the limit.
-      let text = String(decoding: data.prefix(limit + Self.lookahead), as: UTF8.self)
-      let masked = redaction.body(text, contentType: contentType)
-      let shown = isCut ? Self.text(Array(masked.utf8.prefix(limit)), isCut: true) ?? "" : masked
+      let masked = Self.masked(data, contentType, limit, redaction)
+      let shown =
+        isCut
+        ? Self.text(Array(masked.prefix(limit)), isCut: true) ?? "" : String(decoding: masked, as: UTF8.self)
       description = "\"\(Self.onOneLine(shown))\(isCut ? "…" : "")\""
     } else {
       let digits = bytes.prefix(8).map { String(format: "%02X", $0) }
@@ -29,6 +29,20 @@ struct BodyExcerpt: CustomStringConvertible {
 
   /// The number of bytes after the limit in which secrets are recognized.
   private static let lookahead = 1_024
+
+  /// Masks the secrets of the bytes up to the limit, with the bytes that follow, because what ends a secret may come
+  /// after the limit.
+  private static func masked(
+    _ data: Data, _ contentType: String?, _ limit: Int, _ redaction: Redaction
+  ) -> [UInt8] {
+    let (end, isTooLarge) = limit.addingReportingOverflow(lookahead)
+    guard !isTooLarge, data.count > end else {
+      return Array(redaction.body(String(decoding: data, as: UTF8.self), contentType: contentType).utf8)
+    }
+    // Masking shortens the text, so that its end may be within the limit.
+    return redaction.beginning(
+      ofBody: String(decoding: data.prefix(end), as: UTF8.self), contentType: contentType, longest: lookahead)
+  }
 
   /// Makes a sentence with the beginning of a body that could not be read.
   ///

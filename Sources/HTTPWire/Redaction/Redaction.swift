@@ -94,6 +94,25 @@ public struct Redaction: Sendable, Hashable {
     return urls(in: text)
   }
 
+  /// Returns the beginning of a body without its secrets, and without its last word. What ends a secret may have been
+  /// cut off, such as the "@" after a password.
+  ///
+  /// - Parameters:
+  ///   - text:        The beginning of the body.
+  ///   - contentType: The value of `Content-Type`, if it is known.
+  ///   - longest:     The number of bytes that are removed at most, because a secret is not longer.
+  package func beginning(ofBody text: String, contentType: String?, longest: Int) -> [UInt8] {
+    let masked = Array(body(text, contentType: contentType).utf8)
+    let first = masked.first { !SecretMasking.isBlank($0) }
+    let isForm =
+      contentType?.lowercased().contains("x-www-form-urlencoded") == true
+      && first != UInt8(ascii: "{") && first != UInt8(ascii: "[")
+    let word = masked.reversed().prefix { byte in
+      isForm ? byte != UInt8(ascii: "&") : !SecretMasking.dividesWords(byte)
+    }
+    return masked.dropLast(min(word.count, max(0, longest)))
+  }
+
   private func masked(_ text: String, _ mask: (SecretMasking, ArraySlice<UInt8>) -> [UInt8]) -> String {
     guard SecretMasking.canHaveSecrets(text.utf8) else { return text }
     return String(decoding: mask(SecretMasking(self), Array(text.utf8)[...]), as: UTF8.self)

@@ -82,7 +82,7 @@ struct SecretMasking {
     byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D
   }
 
-  private static func dividesWords(_ byte: UInt8) -> Bool {
+  static func dividesWords(_ byte: UInt8) -> Bool {
     isBlank(byte) || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "<") || byte == UInt8(ascii: ">")
   }
 
