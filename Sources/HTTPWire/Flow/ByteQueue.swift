@@ -10,6 +10,9 @@ package struct ByteQueue: Sendable {
   /// The number of unread bytes.
   package private(set) var count = 0
 
+  /// The most bytes of a chunk to which a small write is added.
+  private static let joinedSize = 4096
+
   private var chunks: [Data] = []
   private var head = 0
   private var offset = 0
@@ -35,16 +38,23 @@ package struct ByteQueue: Sendable {
     }
   }
 
+  /// The number of chunks in memory, with those that have been read and are not yet removed.
+  package var chunkCount: Int { chunks.count }
+
   package init(highMark: Int = 1 << 20, lowMark: Int = 1 << 18) {
     self.highMark = max(1, highMark)
     self.lowMark = min(max(0, lowMark), self.highMark)
   }
 
-  /// Puts bytes in. After the end it does nothing.
+  /// Puts bytes in. After the end it does nothing. Small writes share a chunk, because each chunk takes memory.
   package mutating func write(_ data: Data) -> Written {
     guard end == nil else { return Written(wakesReader: false, mayGoOn: false) }
     guard !data.isEmpty else { return Written(wakesReader: false, mayGoOn: true) }
-    chunks.append(data)
+    if let last = chunks.indices.last, chunks[last].count + data.count <= Self.joinedSize {
+      chunks[last].append(data)
+    } else {
+      chunks.append(data)
+    }
     count += data.count
     writerWaits = count >= highMark
     return Written(wakesReader: takeReader(), mayGoOn: !writerWaits)
@@ -95,7 +105,8 @@ package struct ByteQueue: Sendable {
     chunks[head] = Data()
     head += 1
     offset = 0
-    guard head == chunks.count || head > 64 else { return }
+    // Not after each one: removing chunks moves the others.
+    guard head == chunks.count || head > 64 && head > chunks.count / 2 else { return }
     chunks.removeFirst(head)
     head = 0
   }

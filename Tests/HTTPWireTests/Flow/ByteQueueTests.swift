@@ -94,6 +94,31 @@ import Testing
     #expect(read(&queue, 1).2 == false, "woken once")
   }
 
+  @Test("Small writes share memory") func smallWrites() {
+    var queue = ByteQueue()
+    let bytes = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+    for byte in bytes { _ = queue.write(Data([byte])) }
+    #expect(queue.count == bytes.count && queue.chunkCount < 100)
+    var seen: [UInt8] = []
+    while queue.count > 0 { seen += read(&queue, 1000).bytes }
+    #expect(seen == bytes && queue.chunkCount == 0)
+  }
+
+  @Test("Reading moves each chunk once or not at all, on average") func movedChunks() {
+    let total = 2_000
+    var queue = ByteQueue()
+    for _ in 0..<total { _ = queue.write(Data(count: 4096)) }
+    #expect(queue.chunkCount == total)
+    var moved = 0
+    for left in (0..<total).reversed() {
+      let before = queue.chunkCount
+      #expect(read(&queue, 4096).bytes.count == 4096)
+      if queue.chunkCount < before { moved += queue.chunkCount }
+      #expect(queue.chunkCount <= 2 * left + 66, "the chunks that were read are removed")
+    }
+    #expect(moved <= total)
+  }
+
   @Test("Random operations lose no byte and respect the marks", arguments: [1, 2, 3, 4, 5] as [UInt64])
   func randomOperations(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
