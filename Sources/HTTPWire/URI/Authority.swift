@@ -125,7 +125,8 @@ package struct Authority: Equatable, Sendable {
     return String(validating: result, as: UTF8.self)
   }
 
-  private static func hexValue(_ byte: UInt8) -> UInt8? {
+  /// Returns the value of a hexadecimal digit; `nil` for any other byte.
+  static func hexValue(_ byte: UInt8) -> UInt8? {
     switch byte {
     case 0x30...0x39: byte - 0x30
     case 0x41...0x46: byte - 0x41 + 10

@@ -83,12 +83,10 @@ package enum PercentDecoding {
     var bytes: [UInt8] = []
     var rest = Array(encoded)[...]
     while let byte = rest.popFirst() {
-      let digits = rest.prefix(2)
-      if byte == UInt8(ascii: "%"), digits.count == 2,
-        let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 16),
-        digits.first != UInt8(ascii: "+")
+      if byte == UInt8(ascii: "%"), let high = rest.first.flatMap(Authority.hexValue),
+        let low = rest.dropFirst().first.flatMap(Authority.hexValue)
       {
-        bytes.append(value)
+        bytes.append(high << 4 | low)
         rest = rest.dropFirst(2)
       } else {
         bytes.append(byte)

@@ -18,6 +18,7 @@ import Testing
       ("data:a/b;x=1;base64 ,aGk=", "a/b;x=1", "hi"),
       ("data:,a,b#part", "text/plain;charset=US-ASCII", "a,b"),
       ("data:,100%", "text/plain;charset=US-ASCII", "100%"),
+      ("data:,a%-0b", "text/plain;charset=US-ASCII", "a%-0b"),
     ])
   func contentAndType(url: String, type: String, text: String) throws {
     let content = try DataURL(url)

@@ -43,6 +43,17 @@ struct PercentEncodingTests {
   }
 
   @Test(
+    "Text is decoded, and what is not an escape is unchanged",
+    arguments: [
+      ("a%20b%2B%c3%A9", "a b+é"), ("", ""), ("%", "%"), ("a%4", "a%4"), ("%41%", "A%"), ("%%41", "%A"),
+      ("%zz%4g", "%zz%4g"), ("a%-0b", "a%-0b"), ("a%+1b", "a%+1b"), ("%0-%-f", "%0-%-f"), ("%2541", "%41"),
+      ("%FF", "\u{FFFD}"),
+    ])
+  func decoding(text: String, expected: String) {
+    #expect(PercentDecoding.text(text) == expected)
+  }
+
+  @Test(
     "A query is escaped without changing valid characters",
     arguments: [
       ("a=b&c=%5B1%5d", "a=b&c=%5B1%5d"),
