@@ -151,7 +151,7 @@ package enum AlternativeField: Equatable, Sendable {
 
   private static func offer(_ authority: String, _ scanner: inout StrictScanner) -> Offer? {
     guard let colon = authority.lastIndex(of: ":"),
-      let port = Int(authority[authority.index(after: colon)...]), (1...65_535).contains(port)
+      let port = DecimalNumber.port(authority[authority.index(after: colon)...])
     else { return nil }
     var offer = Offer(host: nil, port: port)
     if colon != authority.startIndex {
@@ -305,8 +305,9 @@ extension AlternativeTable: HostPolicyTable {
 
   package mutating func read(_ line: Substring) -> Bool {
     let words = line.split(separator: " ").map(String.init)
-    guard words.count == 5, let port = Self.port(words[1]), let servicePort = Self.port(words[3]),
-      let expiry = Int64(words[4]), expiry >= 0, Self.isHost(words[0]), Self.isHost(words[2])
+    guard words.count == 5, let port = DecimalNumber.port(words[1]),
+      let servicePort = DecimalNumber.port(words[3]),
+      let expiry = DecimalNumber.whole(words[4]), Self.isHost(words[0]), Self.isHost(words[2])
     else { return false }
     let origin = Origin(scheme: "https", host: words[0], port: port)
     let service = AlternativeService(host: words[2], port: servicePort)
@@ -316,10 +317,6 @@ extension AlternativeTable: HostPolicyTable {
     found.append(Entry(service: service, expiry: expiry, persists: true, written: expiry))
     entries[origin] = found
     return true
-  }
-
-  private static func port(_ text: String) -> Int? {
-    Int(text).flatMap { (1...65_535).contains($0) ? $0 : nil }
   }
 
   private static func isHost(_ text: String) -> Bool {

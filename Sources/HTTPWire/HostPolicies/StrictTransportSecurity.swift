@@ -217,7 +217,7 @@ extension StrictTransportTable: HostPolicyTable {
   package mutating func read(_ line: Substring) -> Bool {
     let words = line.split(separator: " ")
     guard (2...3).contains(words.count), let host = HostPolicyName(String(words[0])),
-      let expiry = Int64(words[1]), expiry >= 0, words.count == 2 || words[2] == "includeSubDomains"
+      let expiry = DecimalNumber.whole(words[1]), words.count == 2 || words[2] == "includeSubDomains"
     else { return false }
     guard noted.count < limit else { return true }
     noted[host] = Policy(expiry: expiry, includesSubdomains: words.count == 3, written: expiry)

@@ -133,7 +133,7 @@ package struct ProxyBypass: Sendable {
     if text.hasPrefix("*.") { text.removeFirst() }
     if text.hasPrefix(".") { text.removeFirst() }
     if let slash = text.firstIndex(of: "/") {
-      guard let bits = Int(text[text.index(after: slash)...]),
+      guard let bits = DecimalNumber.whole(text[text.index(after: slash)...]).flatMap({ Int(exactly: $0) }),
         let base = IPAddress(text: padded(unbracketed(String(text[..<slash])))),
         (0...base.bytes.count * 8).contains(bits)
       else { return nil }
@@ -151,11 +151,14 @@ package struct ProxyBypass: Sendable {
   private static func split(_ text: String) -> (String, Int?) {
     if text.hasPrefix("[") {
       guard let end = text.firstIndex(of: "]") else { return (text, nil) }
-      let rest = text[text.index(after: end)...]
-      return (String(text[..<end].dropFirst()), rest.hasPrefix(":") ? Int(rest.dropFirst()) : nil)
+      let (host, rest) = (String(text[..<end].dropFirst()), text[text.index(after: end)...])
+      if rest.isEmpty || rest == ":" { return (host, nil) }
+      // With another text after the bracket, the entry covers nothing, rather than all ports.
+      guard rest.hasPrefix(":"), let port = DecimalNumber.port(rest.dropFirst()) else { return (text, nil) }
+      return (host, port)
     }
     guard let colon = text.lastIndex(of: ":"), text.firstIndex(of: ":") == colon,
-      let port = Int(text[text.index(after: colon)...])
+      let port = DecimalNumber.port(text[text.index(after: colon)...])
     else { return (text, nil) }
     return (String(text[..<colon]), port)
   }

@@ -36,7 +36,8 @@ struct AlternativeServiceTests {
     "Invalid fields are ignored",
     arguments: [
       "", ",", "CLEAR", "clear, h2=\":1\"", "h2", "h2=", "h2=:443", "h2=\"443\"", "h2=\":\"", "h2=\":0\"",
-      "h2=\":70000\"", "h2=\"a b:1\"", "h2=\"u@a:1\"", "h2=\":1\"; ma", "h2=\":1\"; ma=x", "h2=\":1\" ma=1",
+      "h2=\":70000\"", "h2=\":+443\"", "h2=\":-1\"", "h2=\"a b:1\"", "h2=\"u@a:1\"", "h2=\":1\"; ma",
+      "h2=\":1\"; ma=x", "h2=\":1\" ma=1",
       "h2=\":1", "h2=\":1\"; ma=\"1", "h3=\"x\"", "h2=\":1\";",
     ])
   func brokenFields(value: String) {
@@ -169,7 +170,9 @@ struct AlternativeServiceTests {
     arguments: [
       "a.test 8443 b.test 9443", "a.test 8443 b.test 9443 x", "a.test 0 b.test 9443 5",
       "a.test 8443 b.test 22 5",
-      "a/b 8443 b.test 9443 5", "a.test 8443 b:c 9443 5", "A.test 8443 b.test 9443 5",
+      "a.test +8443 b.test 9443 5", "a.test 8443 b.test +9443 5", "a.test 8443 b.test 9443 +5",
+      "a.test 8443 b.test 9443 -0", "a.test 8443 b.test 9443 9223372036854775808", "a/b 8443 b.test 9443 5",
+      "a.test 8443 b:c 9443 5", "A.test 8443 b.test 9443 5",
     ])
   func brokenFiles(line: String) {
     var table = AlternativeTable(limit: 10)

@@ -158,6 +158,8 @@ struct StrictTransportTests {
       ("# strict-transport-security 1\na.test\n", .brokenLine(2)),
       ("# strict-transport-security 1\na.test 5\nb.test x\n", .brokenLine(3)),
       ("# strict-transport-security 1\na.test -5\n", .brokenLine(2)),
+      ("# strict-transport-security 1\na.test +5\n", .brokenLine(2)),
+      ("# strict-transport-security 1\na.test -0\n", .brokenLine(2)),
       ("# strict-transport-security 1\n127.0.0.1 5\n", .brokenLine(2)),
       ("# strict-transport-security 1\na.test 5 includesubdomains\n", .brokenLine(2)),
       ("# strict-transport-security 1\na.test 5 includeSubDomains x\n", .brokenLine(2)),

@@ -76,6 +76,7 @@ struct ProxyTableTests {
   @Test("Credentials are read and in no description") func credentials() throws {
     let server = try #require(ProxyServer("http://an%40n:se%3Acret:x@p:1", bypass: []))
     #expect(server.username == "an@n" && server.password == "se:cret:x")
+    #expect(ProxyServer("http://ann:a%-0b@p:1", bypass: [])?.password == "a%-0b")
     var text = ""
     dump(server, to: &text)
     dump(Proxy.server(server), to: &text)
@@ -103,7 +104,11 @@ struct ProxyTableTests {
       ("fd00::/8", "http://[fd12::3]", true), ("fd00::/8", "http://[fe80::1]", false),
       ("10.0.0.0/99", "http://10.0.0.1", false),
       ("0.0.0.0/0", "http://1.2.3.4", true), ("0.0.0.0/0", "http://[::1]", false),
-      ("", "http://a.test", false),
+      ("", "http://a.test", false), ("10.0.0.0/+8", "http://10.1.2.3", false),
+      ("10.0.0.0/-0", "http://11.1.2.3", false), ("a.test:+80", "http://a.test", false),
+      ("[::1]:80", "http://[::1]", true), ("[::1]:", "http://[::1]", true),
+      ("[::1]:+80", "http://[::1]", false),
+      ("[::1]:x", "http://[::1]", false), ("[::1]x", "http://[::1]", false),
       ("localhost", "http://127.0.0.1", false),
     ])
   func bypass(entry: String, url: String, isCovered: Bool) throws {
