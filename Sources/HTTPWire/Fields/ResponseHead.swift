@@ -133,6 +133,21 @@ package struct FieldBlock: Sendable, Equatable {
     }
   }
 
+  /// The length that all fields `Content-Length`, and all members of their lists, state (RFC 9110 §8.6). `nil` without
+  /// one, and unless all of them are the same decimal number below 2^63.
+  package var contentLength: Int64? {
+    var found: Int64?
+    for value in values(of: "Content-Length") {
+      for member in value.split(separator: ",", omittingEmptySubsequences: false) {
+        guard let length = DecimalNumber.whole(Self.trimmed(member)), found == nil || found == length else {
+          return nil
+        }
+        found = length
+      }
+    }
+    return found
+  }
+
   /// Visits the elements of all fields of this name, without the white space around each; empty ones are left out (RFC
   /// 9110 §5.6.1). Allocates nothing.
   func forEachElement(of name: StaticString, _ body: (UnsafeRawBufferPointer) -> Void) {

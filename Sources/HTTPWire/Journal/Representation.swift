@@ -84,7 +84,7 @@ package struct Representation: Codable, Sendable, Equatable {
   package static func length(of head: ResponseHead) -> Int64? {
     guard !isEncoded(head) else { return nil }
     switch head.status {
-    case 200: return contentLength(of: head)
+    case 200: return head.block.contentLength
     case 206: return ContentRange(head)?.total
     default: return nil
     }
@@ -109,7 +109,7 @@ package struct Representation: Codable, Sendable, Equatable {
       let bounds = range.bounds,
       bounds.lowerBound == offset,
       // A length that contradicts the range belongs to other bytes.
-      !head.block.contains("Content-Length") || Self.contentLength(of: head) == bounds.upperBound - offset
+      !head.block.contains("Content-Length") || head.block.contentLength == bounds.upperBound - offset
     else { return .otherPart }
     guard matches(head), length == nil || range.total == nil || range.total == length.map({ Int64($0) })
     else {
@@ -131,12 +131,5 @@ package struct Representation: Codable, Sendable, Equatable {
   package static func isEncoded(_ head: ResponseHead) -> Bool {
     let coding = head.block.value(of: "Content-Encoding") ?? ""
     return !coding.isEmpty && coding.lowercased() != "identity"
-  }
-
-  private static func contentLength(of head: ResponseHead) -> Int64? {
-    guard let text = head.block.value(of: "Content-Length"),
-      text.utf8.allSatisfy({ (0x30...0x39).contains($0) })
-    else { return nil }
-    return Int64(text)
   }
 }

@@ -21,7 +21,7 @@ package enum SegmentAnswer: Sendable, Equatable {
       guard !isEncoded, let range = head.block.value(of: "Content-Range").flatMap({ PartRange($0) }),
         head.block.value(of: "Accept-Ranges")?.lowercased() != "none",
         // A length that contradicts the range belongs to other bytes.
-        head.block.value(of: "Content-Length").map({ Int($0) == range.bounds.count }) ?? true
+        !head.block.contains("Content-Length") || head.block.contentLength == Int64(range.bounds.count)
       else {
         self = .unusable
         return
@@ -29,8 +29,8 @@ package enum SegmentAnswer: Sendable, Equatable {
       self = .part(range.bounds, length: range.total, validator: validator)
     // Other statuses of success have another content (201, 202), a changed one (203), or none (204, 205).
     case 200:
-      let length = isEncoded ? nil : head.block.value(of: "Content-Length").flatMap { Int($0) }
-      self = .whole(length: length.flatMap { $0 >= 0 ? $0 : nil }, validator: validator)
+      let length = isEncoded ? nil : head.block.contentLength
+      self = .whole(length: length.flatMap { Int(exactly: $0) }, validator: validator)
     case 416: self = .unsatisfiable
     case 408, 425, 429, 500, 502, 503, 504: self = .refused(status: head.status, isTemporary: true)
     default: self = .refused(status: head.status, isTemporary: false)

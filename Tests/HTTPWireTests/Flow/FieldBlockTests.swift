@@ -24,6 +24,20 @@ import Testing
     #expect(block.value(of: "A") == "1, 2, ")
   }
 
+  @Test(
+    "All fields and members have to state the same length",
+    arguments: [
+      ("Content-Length: 5", 5), ("content-length: 5\r\nContent-Length: 5", 5), ("Content-Length: 5, 5", 5),
+      ("Content-Length: 5,\t05 ,5\r\nA: 6\r\nContent-Length: 5", 5), ("Content-Length: 0", 0),
+      ("Content-Length: 9223372036854775807", .max), ("Content-Length: 9223372036854775808", nil),
+      ("Content-Length: 5, 6", nil), ("Content-Length: 5\r\nContent-Length: 6", nil),
+      ("Content-Length: 5\r\nContent-Length:", nil), ("Content-Length: 5,", nil), ("Content-Length:", nil),
+      ("Content-Length: +5", nil), ("Content-Length: -5", nil), ("Content-Length: 5 5", nil), ("A: 5", nil),
+    ] as [(String, Int64?)])
+  func lengths(fields: String, length: Int64?) {
+    #expect(Self.block(fields + "\r\n").contentLength == length)
+  }
+
   @Test("Lines without a name are ignored") func linesWithoutName() {
     let block = Self.block("no colon\r\n: nameless\r\n\r\nA: 1:2\r\nB: last without an end")
     #expect(block.fields.map(\.name) == ["A", "B"])

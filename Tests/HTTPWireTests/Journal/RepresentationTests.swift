@@ -15,6 +15,7 @@ import Testing
     for (status, fields, length) in [
       (200, [("Content-Length", "7")], 7), (200, [], nil), (200, [("Content-Length", "+7")], nil),
       (200, [("Content-Length", "7"), ("Content-Length", "8")], nil),
+      (200, [("Content-Length", "7"), ("Content-Length", "7")], 7), (200, [("Content-Length", "7, 7")], 7),
       (200, [("Content-Length", "99999999999999999999")], nil),
       (200, [("Content-Length", "7"), ("Content-Encoding", "gzip")], nil),
       (200, [("Content-Length", "7"), ("Content-Encoding", "Identity")], 7),
@@ -88,6 +89,8 @@ import Testing
       (nil, [("Content-Range", "bytes 5-9/10")], .otherPart), (nil, [], .otherPart),
       (nil, [("Content-Range", "bytes */10")], .otherPart), (nil, [range, range], .otherPart),
       (nil, [range, ("Content-Length", "6")], rest), (nil, [range, ("Content-Length", "7")], .otherPart),
+      (nil, [range, ("Content-Length", "6"), ("Content-Length", "6")], rest),
+      (nil, [range, ("Content-Length", "6, 7")], .otherPart),
       (nil, [range, ("Content-Length", "x")], .otherPart),
       (nil, [range, ("Content-Encoding", "gzip")], .otherPart),
     ] as [(String?, [(String, String)], Representation.Continuation)])

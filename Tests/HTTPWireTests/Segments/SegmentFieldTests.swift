@@ -15,6 +15,15 @@ private func head(_ status: Int, _ fields: [(String, String)]) -> ResponseHead {
     #expect(answer == .part(5..<10, length: 20, validator: "\"a\""))
   }
 
+  @Test("A length that is repeated is no contradiction", arguments: [["5", "5"], ["5, 5"]])
+  func repeatedLength(values: [String]) {
+    let lengths = values.map { ("Content-Length", $0) }
+    #expect(
+      SegmentAnswer(head(206, [("Content-Range", "bytes 5-9/20")] + lengths), now: noon)
+        == .part(5..<10, length: 20, validator: nil))
+    #expect(SegmentAnswer(head(200, lengths), now: noon) == .whole(length: 5, validator: nil))
+  }
+
   @Test("A weak entity tag, and a date without a later response, are not validators")
   func weak() {
     let range = ("Content-Range", "bytes 0-9/20")
@@ -38,6 +47,7 @@ private func head(_ status: Int, _ fields: [(String, String)]) -> ResponseHead {
       [("Content-Type", "multipart/byteranges; boundary=x")], [("Content-Range", "bytes 9-5/20")],
       [("Content-Range", "bytes 0-9/20"), ("Accept-Ranges", "none")],
       [("Content-Range", "bytes 0-9/20"), ("Content-Length", "20")],
+      [("Content-Range", "bytes 0-9/20"), ("Content-Length", "10"), ("Content-Length", "20")],
     ]
     for fields in responses { #expect(SegmentAnswer(head(206, fields), now: noon) == .unusable) }
   }

@@ -203,7 +203,7 @@ extension URLResponse {
   convenience init?(_ url: URL?, _ head: ResponseHead) {
     guard let url else { return nil }
     let type = head.block.value(of: "Content-Type")
-    let length = head.block.value(of: "Content-Length").flatMap { Int($0) } ?? -1
+    let length = head.block.contentLength.flatMap { Int(exactly: $0) } ?? -1
     self.init(
       url: url, mimeType: type.map { String($0.prefix { $0 != ";" }) }, expectedContentLength: length,
       textEncodingName: head.charset)

@@ -47,7 +47,7 @@ struct ProtocolDelivery {
   mutating func begin(_ head: ResponseHead, wake: @escaping @Sendable () -> Void) -> TransportFailure? {
     self.head = head
     if !head.block.contains("Content-Encoding") {
-      count.expectedToReceive = head.block.value(of: "Content-Length").flatMap { Int64($0) } ?? -1
+      count.expectedToReceive = head.block.contentLength ?? -1
     }
     guard let sink, !discards else { return nil }
     isOpen = true

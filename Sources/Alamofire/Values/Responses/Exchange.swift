@@ -113,7 +113,7 @@ package final class Exchange: Sendable {
   package var announcedLength: Int64? {
     guard let block = head?.block else { return other?.expectedContentLength.nonNegative }
     guard !block.contains("Content-Encoding") else { return nil }
-    return block.value(of: "Content-Length").flatMap { Int64($0) }?.nonNegative
+    return block.contentLength
   }
 
   /// The response for the destination of a download, which asks for one of HTTP in any case.
