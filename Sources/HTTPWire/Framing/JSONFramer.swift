@@ -5,9 +5,12 @@ package import FoundationEssentials
 ///
 /// It counts brackets and recognizes strings; the decoder validates the texts. Bytes that cannot begin a JSON text
 /// form one text up to the end of their line, so that the next line can be valid. So do the bytes of a text that is
-/// longer than the limit, of which only the beginning is returned.
+/// longer than the limit, of which only the beginning is returned. A byte order mark before the first text is passed
+/// over (RFC 8259 §8.1).
 package struct JSONFramer: Sendable {
   private enum State: Sendable {
+    /// At the start of the stream, after this many bytes of a byte order mark.
+    case mark(count: Int)
     /// Between two texts.
     case between
     /// Inside of an object or array, so deep.
@@ -32,9 +35,11 @@ package struct JSONFramer: Sendable {
     case endsWith
     /// The text ended before it, and it is examined again.
     case endsBefore
+    /// A text began with bytes that are kept already, and it is examined again.
+    case beganBefore
   }
 
-  private var state = State.between
+  private var state = State.mark(count: 0)
   /// The beginning of a text that is still incomplete.
   private var kept = Data()
   private let limit: Int
@@ -62,12 +67,15 @@ package struct JSONFramer: Sendable {
           texts.append(text(in: chunk, begin..<index))
           begin = index
           continue
+        case .beganBefore:
+          begin = index
+          continue
         }
         index += 1
       }
     }
     switch state {
-    case .between, .skipped: return texts
+    case .mark, .between, .skipped: return texts
     case .nested, .string, .escape, .word, .rubbish: break
     }
     kept.append(chunk[(chunk.startIndex + begin)...])
@@ -83,8 +91,9 @@ package struct JSONFramer: Sendable {
   package mutating func finish() -> Data? {
     defer {
       kept = Data()
-      state = .between
+      state = .mark(count: 0)
     }
+    if case .mark(let count) = state { kept.append(contentsOf: Self.byteOrderMark.prefix(count)) }
     return kept.isEmpty ? nil : kept
   }
 
@@ -98,16 +107,17 @@ package struct JSONFramer: Sendable {
   }
 
   private mutating func step(_ byte: UInt8) -> Cut {
+    if case .mark(let count) = state, let cut = readMark(byte, count) { return cut }
     // No text has this byte, so the next one follows also if this one is incomplete (RFC 7464 §2.1).
     if byte == Self.recordSeparator {
       defer { state = .between }
       switch state {
-      case .between, .skipped: return .nothing
+      case .mark, .between, .skipped: return .nothing
       case .nested, .string, .escape, .word, .rubbish: return .endsBefore
       }
     }
     switch state {
-    case .between: return begin(byte)
+    case .mark, .between: return begin(byte)
     case .nested(let depth): return nested(byte, depth)
     case .string(let depth):
       if byte == UInt8(ascii: "\\") { state = .escape(depth: depth) }
@@ -129,6 +139,20 @@ package struct JSONFramer: Sendable {
       if byte == UInt8(ascii: "\n") { state = .between }
       return .nothing
     }
+  }
+
+  /// Reads a byte that may belong to a byte order mark. Returns `nil` for the first byte of a stream without one.
+  private mutating func readMark(_ byte: UInt8, _ count: Int) -> Cut? {
+    if byte == Self.byteOrderMark[count] {
+      state = count == 2 ? .between : .mark(count: count + 1)
+      return .nothing
+    }
+    state = .between
+    guard count > 0 else { return nil }
+    // The bytes before it were not a mark, and cannot begin a text either.
+    kept.append(contentsOf: Self.byteOrderMark.prefix(count))
+    state = .rubbish
+    return .beganBefore
   }
 
   private mutating func begin(_ byte: UInt8) -> Cut {
@@ -158,6 +182,8 @@ package struct JSONFramer: Sendable {
     }
     return .nothing
   }
+
+  private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
   /// The byte before each text of a sequence.
   private static let recordSeparator: UInt8 = 0x1E

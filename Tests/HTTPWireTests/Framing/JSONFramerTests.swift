@@ -30,6 +30,32 @@ import Testing
     #expect(texts(text) == expected)
   }
 
+  @Test(
+    "A byte order mark before the first value is passed over, and any other one is invalid",
+    arguments: [
+      ("\u{FEFF}{\n  \"a\": 1\n}\n[2]", ["{\n  \"a\": 1\n}", "[2]"]), ("\u{FEFF}1 2", ["1", "2"]),
+      ("\u{FEFF}\u{1E}{}\n\u{1E}[]\n", ["{}", "[]"]), ("\u{FEFF}", []), ("\u{FEFF}\n", []),
+      ("\u{FEFF}\u{FEFF}{}\n{}", ["\u{FEFF}{}", "{}"]), ("{}\u{FEFF}{}\n{}", ["{}", "\u{FEFF}{}", "{}"]),
+      // It has the first byte of a mark.
+      ("\u{FFFD}{}\n{}", ["\u{FFFD}{}", "{}"]),
+    ] as [(String, [String])])
+  func byteOrderMark(text: String, expected: [String]) {
+    #expect(texts(text) == expected)
+    #expect(texts(text.utf8.map { [$0] }) == expected)
+  }
+
+  @Test(
+    "The beginning of a byte order mark is invalid JSON", arguments: [[0xEF], [0xEF, 0xBB]] as [[UInt8]])
+  func incompleteMark(bytes: [UInt8]) {
+    for rest in ["", "{}", "\n{}", "\u{1E}{}"] {
+      let all = bytes + Array(rest.utf8)
+      let whole = texts([all])
+      #expect(whole.first?.first == "\u{FFFD}")
+      #expect(whole.last == (rest.count > 2 ? "{}" : whole.first))
+      #expect(texts(all.map { [$0] }) == whole)
+    }
+  }
+
   @Test("A value can have several chunks") func severalChunks() {
     #expect(
       texts(#"{"na"#, #"me":"A\"#, #""da","#, #""x":[1,2"#, "]}[") == [#"{"name":"A\"da","x":[1,2]}"#, "["])
@@ -72,7 +98,7 @@ import Testing
     var random = Splits(seed: seed)
     let parts = [
       "{", "}", "[", "]", "\"", "\\", "\n", " ", "12", "true", ":", ",", "ä", "\u{1E}", #"{"a":[1,"}"]}"#,
-      "<",
+      "<", "\u{FEFF}",
     ]
     let bytes = (0..<60).flatMap { _ in Array(parts[random.number(below: parts.count)].utf8) }
     let whole = texts([bytes])
