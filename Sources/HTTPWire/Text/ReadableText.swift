@@ -12,8 +12,9 @@ public import FoundationEssentials
 ///
 /// It prints `price\u001B[2J`. Replaced are control characters (C0, DEL and C1), line and paragraph separators, and
 /// the invisible characters of Unicode that change the direction of text or hide it. The joiners U+200C and U+200D
-/// stay, because Persian and emoji need them. A backslash stays one backslash, so the text cannot always be read back.
-/// JSON remains JSON with the same values. `cURLDescription()` and the values of responses are not changed.
+/// stay, because Persian and emoji need them, and so do the variation selectors U+FE00 to U+FE0F. A backslash stays
+/// one backslash, so the text cannot always be read back. JSON remains JSON with the same values. `cURLDescription()`
+/// and the values of responses are not changed.
 public enum ReadableText {
   /// Returns the text on one line: line breaks and tabs are replaced too, by `\n`, `\r` and `\t`.
   ///
@@ -31,12 +32,18 @@ public enum ReadableText {
     case 0x20...0x7E: false
     // Control characters, and the soft hyphen.
     case ...0x9F, 0xAD: true
+    // Letters and marks without a glyph: a joiner of graphemes, fillers of Hangul, and vowels of Khmer.
+    case 0x34F, 0x115F...0x1160, 0x17B4...0x17B5, 0x3164, 0xFFA0: true
     // Marks, embeddings, overrides and isolates of bidirectional text, and invisible characters between them.
-    case 0x61C, 0x180E, 0x200B, 0x200E...0x200F, 0x2028...0x202E, 0x2060...0x206F: true
+    case 0x61C, 0x200B, 0x200E...0x200F, 0x2028...0x202E, 0x2060...0x206F: true
+    // The selectors of Mongolian.
+    case 0x180B...0x180F: true
     // The byte order mark, and annotations.
-    case 0xFEFF, 0xFFF9...0xFFFB: true
-    // Controls of shorthand and music, and tags, which spell hidden text.
-    case 0x1BCA0...0x1BCA3, 0x1D173...0x1D17A, 0xE0000...0xE007F: true
+    case 0xFEFF, 0xFFF0...0xFFFB: true
+    // Controls of shorthand and music.
+    case 0x1BCA0...0x1BCA3, 0x1D173...0x1D17A: true
+    // Tags and further variation selectors, which spell hidden text.
+    case 0xE0000...0xE0FFF: true
     default: false
     }
   }

@@ -14,6 +14,9 @@ import Testing
       ("\u{61C}\u{200E}\u{200F}\u{200B}\u{FEFF}", #"\u061C\u200E\u200F\u200B\uFEFF"#),
       ("a\u{2028}b\u{2029}c\u{85}d", #"a\u2028b\u2029c\u0085d"#), ("\u{E0041}", #"\uDB40\uDC41"#),
       ("a\u{AD}b\u{FFF9}c", #"a\u00ADb\uFFF9c"#),
+      ("a\u{E0100}\u{E01EF}", #"a\uDB40\uDD00\uDB40\uDDEF"#), ("e\u{301}\u{34F}", "e\u{301}\\u034F"),
+      ("\u{115F}\u{1160}\u{3164}\u{FFA0}", #"\u115F\u1160\u3164\uFFA0"#),
+      ("\u{17B4}\u{17B5}\u{180B}\u{180D}", #"\u17B4\u17B5\u180B\u180D"#),
     ])
   func escaped(text: String, shown: String) {
     #expect(ReadableText.line(text) == shown)
@@ -23,7 +26,7 @@ import Testing
   @Test(
     "Text of people is unchanged",
     arguments: [
-      "", "GET /a?b=c HTTP/1.1", #"\u001B \n"#, "grün 日本語 ﷽", "👩‍👩‍👧 🏳️‍🌈 ☎︎", "می‌خواهم", "e\u{301}\u{34F}",
+      "", "GET /a?b=c HTTP/1.1", #"\u001B \n"#, "grün 日本語 ﷽", "👩‍👩‍👧 🏳️‍🌈 ☎︎", "می‌خواهم", "e\u{301}", "가",
       "\u{FFFD}\u{E000}\u{FFFF}",
     ])
   func unchanged(text: String) {
@@ -48,18 +51,19 @@ import Testing
         == JSONDecoder().decode([String].self, from: Data(json.utf8)))
   }
 
-  @Test("Every control, separator and direction mark of Unicode is replaced, and no letter or sign")
+  @Test("Every control, separator and invisible character of Unicode is replaced, and no letter or sign")
   func allOfUnicode() {
     for value in 0...UInt32(0x10FFFF) {
       guard let scalar = Unicode.Scalar(value) else { continue }
       let properties = scalar.properties
+      // Emoji need these selectors.
+      let stays = properties.isJoinControl || (0xFE00...0xFE0F).contains(value)
       let mustBe: Bool? =
         switch properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator: true
-        case .format:
-          // Joiners stay. Signs that are visible, such as the end of a verse, may stay.
-          properties.isJoinControl ? false : properties.isDefaultIgnorableCodePoint ? true : nil
-        case .unassigned: nil
+        case _ where properties.isDefaultIgnorableCodePoint: !stays
+        // Signs that are visible, such as the end of a verse, may stay.
+        case .format, .unassigned: nil
         default: properties.isBidiControl
         }
       guard let mustBe else { continue }
