@@ -309,7 +309,7 @@ extension SOCKSHandshake.Target {
   /// Makes the target for a version of SOCKS. An address is no name, and its zone has a meaning on this machine alone
   /// (RFC 6874 §4).
   fileprivate init(_ host: String, _ address: IPAddress?, for kind: ProxyServer.Kind) {
-    let literal = IPAddress(text: host).flatMap { kind == .socks4a && $0.family != .v4 ? nil : $0 }
+    let literal = IPAddress(host: host).flatMap { kind == .socks4a && $0.family != .v4 ? nil : $0 }
     if let address = address ?? literal {
       self = .address(address)
     } else {

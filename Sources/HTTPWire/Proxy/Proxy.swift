@@ -135,7 +135,8 @@ public struct ProxyServer: Sendable, Hashable, CustomStringConvertible, CustomDe
   public var authentication: Authentication = .basic
   /// The hosts for which the proxy is not used, as in `no_proxy`. An entry is `*` for all hosts, a name for a host
   /// and its subdomains, an address, or a range of addresses (`10.0.0.0/8`). A leading dot or `*.` of a name has no
-  /// effect. An entry with `:port` applies to that port only. Default: none.
+  /// effect. An entry with `:port` applies to that port only. In a URL, an address also counts in another spelling
+  /// (`http://10.1/`). Default: none.
   public var bypass: [String]
   /// The trust store for a proxy over TLS. Default: the system's, regardless of the trust store for servers.
   public var trustStore: TransportOptions.TrustStore = .system

@@ -85,8 +85,13 @@ package struct ProxyTable: Sendable, Hashable {
   package func choice(for origin: Origin) -> Choice {
     let entry = origin.scheme == "https" ? https : http
     guard entry.choice != .direct, !ProxyBypass(entry.bypass).covers(origin) else { return .direct }
-    if entry.excludesSimpleNames, !origin.host.contains("."), !origin.host.contains(":") { return .direct }
+    if entry.excludesSimpleNames, Self.isSimpleName(origin.host) { return .direct }
     return entry.choice
+  }
+
+  /// Whether a host is a name without a dot. A number is an address.
+  private static func isSimpleName(_ host: String) -> Bool {
+    !host.contains(".") && !host.contains(":") && IPAddress(host: host) == nil
   }
 }
 
@@ -113,7 +118,7 @@ package struct ProxyBypass: Sendable {
   package func covers(_ origin: Origin) -> Bool {
     guard !entries.isEmpty else { return false }
     let host = Self.plain(origin.host)
-    let address = IPAddress(text: host)
+    let address = IPAddress(host: host)
     return entries.contains { entry in
       switch entry {
       case .all: return true
@@ -202,13 +207,42 @@ extension IPAddress {
     self.init(.v6, bytes: head + [UInt8](repeating: 0, count: 16 - head.count - tail.count) + tail)
   }
 
+  /// Reads the host of a URL as the system's resolver does. It also accepts IPv4 addresses with fewer parts, and with
+  /// octal or hexadecimal ones (`inet_aton`). `nil` for a name.
+  package init?(host: String) {
+    guard let address = Self(text: host) ?? Self.numbers(host) else { return nil }
+    self = address
+  }
+
   private static func four(_ text: Substring) -> [UInt8]? {
     let parts = text.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count == 4 else { return nil }
     let bytes = parts.compactMap { part in
-      part.utf8.allSatisfy { (0x30...0x39).contains($0) } && part.utf8.count <= 3 ? UInt8(part) : nil
+      // A leading zero would make the number octal for other readers.
+      part.utf8.allSatisfy { (0x30...0x39).contains($0) } && (part == "0" || !part.hasPrefix("0"))
+        ? UInt8(part) : nil
     }
     return bytes.count == 4 ? bytes : nil
+  }
+
+  /// Reads one to four numbers, of which the last one fills the remaining bytes.
+  private static func numbers(_ text: String) -> IPAddress? {
+    let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.count <= 4, let last = parts.last.flatMap({ number($0) }) else { return nil }
+    let first = parts.dropLast().compactMap { number($0).flatMap { UInt8(exactly: $0) } }
+    let width = 4 - first.count
+    guard first.count == parts.count - 1, last >> UInt32(width * 8) == 0 else { return nil }
+    let rest = (0..<width).reversed().map { UInt8(truncatingIfNeeded: last >> UInt32($0 * 8)) }
+    return IPAddress(.v4, bytes: first + rest)
+  }
+
+  /// Reads a number as in C: hexadecimal after `0x`, octal after `0`.
+  private static func number(_ text: Substring) -> UInt32? {
+    let isHexadecimal = text.hasPrefix("0x") || text.hasPrefix("0X")
+    let digits = isHexadecimal ? text.dropFirst(2) : text
+    // A sign is no digit.
+    guard let first = digits.utf8.first, first != 0x2B, first != 0x2D else { return nil }
+    return UInt32(digits, radix: isHexadecimal ? 16 : text.hasPrefix("0") ? 8 : 10)
   }
 
   private static func groups(_ text: Substring) -> [UInt8]? {

@@ -75,6 +75,7 @@ import Testing
     "A SOCKS proxy gets an address as such, and no zone",
     arguments: [
       (ProxyServer.Kind.socks5h, "127.0.0.1", [1, 127, 0, 0, 1, 0, 7]),
+      (.socks5h, "0177.1", [1, 127, 0, 0, 1, 0, 7]),
       (.socks5h, "fe80::1%25lo", [4, 0xFE, 0x80] + Array(repeating: 0, count: 13) + [1, 0, 7]),
       (.socks4a, "127.0.0.1", [0, 7, 127, 0, 0, 1, 0]),
       (.socks4a, "fe80::1%25lo", [0, 7, 0, 0, 0, 1, 0] + Array("fe80::1".utf8) + [0]),

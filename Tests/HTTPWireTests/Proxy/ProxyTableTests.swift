@@ -110,6 +110,11 @@ struct ProxyTableTests {
       ("[::1]:+80", "http://[::1]", false),
       ("[::1]:x", "http://[::1]", false), ("[::1]x", "http://[::1]", false),
       ("localhost", "http://127.0.0.1", false),
+      // An octal number: the address is 8.8.8.8.
+      ("10.0.0.0/8", "http://010.8.8.8", false), ("8.8.8.8", "http://010.8.8.8", true),
+      ("010.0.0.0/8", "http://10.8.8.8", false), ("10.0.0.0/8", "http://[::ffff:010.8.8.8]", false),
+      ("10.0.0.0/8", "http://10.1", true), ("127.0.0.0/8", "http://0x7F.1", true),
+      ("127.0.0.1", "http://2130706433", true), ("1", "http://127.1", false),
     ])
   func bypass(entry: String, url: String, isCovered: Bool) throws {
     #expect(ProxyBypass([entry]).covers(try origin(url)) == isCovered)
@@ -152,6 +157,9 @@ struct ProxyTableTests {
     #expect(table.choice(for: try origin("http://intranet")) == .direct)
     #expect(table.choice(for: try origin("http://a.test")) != .direct)
     #expect(table.choice(for: try origin("http://[::1]")) != .direct)
+    for address in ["134744072", "0x8080808", "010"] {
+      #expect(table.choice(for: try origin("http://\(address)")) != .direct, "\(address)")
+    }
   }
 
   @Test(
@@ -162,9 +170,24 @@ struct ProxyTableTests {
       ("1.2.3", 0), ("1.2.3.256", 0), ("1:2", 0), ("1::2::3", 0), (":::", 0), ("1:2:3:4:5:6:7:8:9", 0),
       ("g::", 0),
       ("+1.2.3.4", 0), ("", 0), ("1:2:3:4:5:6::8", 16), ("1:2:3:4:5:6:7::8", 0), ("1.2.3.4::", 0),
-      ("::-1", 0),
+      ("::-1", 0), ("0.0.0.0", 4), ("010.8.8.8", 0), ("1.2.3.00", 0), ("1.2.3.", 0), ("1.2..4", 0),
+      ("::ffff:010.8.8.8", 0),
     ])
   func addresses(text: String, count: Int) {
     #expect(IPAddress(text: text)?.bytes.count ?? 0 == count)
+  }
+
+  @Test(
+    "The host of a URL may spell an address in other ways",
+    arguments: [
+      ("1.2.3.4", [1, 2, 3, 4]), ("010.8.8.8", [8, 8, 8, 8]), ("0x7f.1", [127, 0, 0, 1]),
+      ("0X7F.0.0.1", [127, 0, 0, 1]), ("1.2.772", [1, 2, 3, 4]), ("1.131844", [1, 2, 3, 4]),
+      ("2130706433", [127, 0, 0, 1]), ("4294967295", [255, 255, 255, 255]), ("0", [0, 0, 0, 0]),
+      ("4294967296", []), ("1.16777216", []), ("1.2.65536", []), ("1.2.3.256", []), ("256.1", []),
+      ("08", []), ("0x", []), ("0x+1", []), ("+1", []), ("-1", []), ("1.2.3.4.5", []), ("1.", []), (".1", []),
+      ("", []), ("a.test", []), ("1.a", []), ("99999999999999999999", []),
+    ] as [(String, [UInt8])])
+  func hosts(text: String, bytes: [UInt8]) {
+    #expect(IPAddress(host: text)?.bytes ?? [] == bytes)
   }
 }
