@@ -130,10 +130,12 @@ final class HTTP1Connection: Connection {
     outgoing = Outgoing()
     tls?.allowRenegotiation()
     let forwards = pool.forwards
-    let login = exchange.login?.fields ?? (forwards ? pool.key.route.proxy?.loginFields(for: request) : nil)
+    // A login of the server leaves the proxy its password.
+    var login = exchange.login?.fields ?? []
+    if forwards, let proxy = pool.key.route.proxy { login += proxy.loginFields(for: request) }
     let writer = RequestHeadWriter(
       request, form: forwards ? .absolute : .origin, omitsExpect: exchange.omitsExpect,
-      loginFields: login ?? [], withholdsContent: exchange.login?.withholdsBody == true)
+      loginFields: login, withholdsContent: exchange.login?.withholdsBody == true)
     do throws(RequestHeadViolation) {
       let head = try writer.write(into: &output, &pool.headMemory)
       prepare(exchange, request, head, writer.content)

@@ -423,6 +423,22 @@ import Testing
     #expect(Self.proxyFields(heads).map { $0.isEmpty } == [true, false, false])
   }
 
+  @Test("A login of the server leaves a proxy the password that it gets without asking") func basicOfProxy()
+    async throws
+  {
+    let heads = Received()
+    let proxy = try Self.server([[Self.refusal(nil), Self.refusal(), Self.answer]], heads)
+    let client = Client {
+      $0.proxy = .http("127.0.0.1", port: proxy.port, username: "ann", password: "pw")
+    }
+    let login = ConnectionLogin(
+      scheme: .ntlm, credential: PasswordCredential(user: "anna", password: "secret"))
+    let request = try client.request("http://nowhere.test/").changing { $0.login = login }
+    #expect(try await client.send(request).text == "in")
+    #expect(Self.steps(heads) == [Self.first, Self.first, Self.last])
+    #expect(Self.proxyFields(heads) == Array(repeating: "Basic YW5uOnB3", count: 3))
+  }
+
   @Test("A proxy at a Unix-domain socket forwards requests and opens tunnels") func socket() async throws {
     let server = try UnixSocketServer([Self.proxyRefusal(#"Basic realm="p""#), Self.answer])
     let client = Client {
