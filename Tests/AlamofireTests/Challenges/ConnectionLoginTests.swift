@@ -131,6 +131,38 @@ struct ConnectionLoginTests {
     #expect(fake.requests.count == 1)
   }
 
+  /// Returns the scheme of the last request after a challenge by a server behind a proxy; `nil` without a login.
+  private static func scheme(
+    _ url: String, _ challenge: String, support: String? = nil,
+    _ change: (inout TransportOptions) -> Void = { $0.proxy = .http("proxy.test") }
+  ) async -> String? {
+    let fields = [("WWW-Authenticate", challenge)] + (support.map { [("Proxy-Support", $0)] } ?? [])
+    let fake = FakeTransport(.status(401, headers: fields)) { _, _ in .text("in") }
+    var options = TransportOptions()
+    change(&options)
+    _ = await Session.retained(fake: fake, options: options).request(url)
+      .authenticate(username: "u", password: "p").end()
+    let last = fake.requests.last
+    return last?.login.map { "\($0.scheme)" }
+      ?? last?.value("Authorization").map { String($0.prefix { $0 != " " }) }
+  }
+
+  /// Checks RFC 4559 §6, because such a proxy may send requests of other clients on the authenticated connection.
+  @Test("A proxy that forwards requests has to support logins of connections", .enabled(if: hasNTLM))
+  func forwardingProxy() async {
+    let support = "Session-Based-Authentication"
+    let url = "http://a.test/"
+    #expect(await Self.scheme(url, "NTLM") == nil)
+    #expect(await Self.scheme(url, "NTLM, Basic realm=\"x\"") == "Basic")
+    #expect(await Self.scheme(url, "NTLM", support: "other") == nil)
+    #expect(await Self.scheme(url, "NTLM", support: support) == "ntlm")
+    #expect(await Self.scheme(url, "NTLM", support: "a, session-based-authentication") == "ntlm")
+    // No proxy reads the requests in a tunnel.
+    #expect(await Self.scheme("https://a.test/", "NTLM") == "ntlm")
+    #expect(await Self.scheme(url, "NTLM") { $0.proxy = .socks5h("proxy.test") } == "ntlm")
+    #expect(await Self.scheme(url, "NTLM") { $0.proxy = .http("proxy.test", bypass: ["a.test"]) } == "ntlm")
+  }
+
   @Test("Negotiate falls back to NTLM", .enabled(if: hasNTLM))
   func fallback() async {
     let fake = FakeTransport { request, _ in

@@ -48,6 +48,9 @@ struct AuthenticationService {
       context.request.authorization == context.authentication?.history.proof?.field
     else { return [] }
     let challenges = head.block.challenges()
+    guard context.isOfWebSocket || !context.request.isForwarded || head.supportsConnectionLogins else {
+      return Self.offers(challenges, connectionSchemes: [])
+    }
     let others = context.isOfWebSocket ? Self.offers(challenges, connectionSchemes: []) : []
     // Without another offer, the error of the connection says what is wrong.
     return others.isEmpty ? Self.offers(challenges, connectionSchemes: Engine.connectionSchemes) : others
@@ -79,6 +82,26 @@ struct AuthenticationService {
     guard let storage, let space = URLProtectionSpace(challengeTo: request, realm: realm, scheme: scheme)
     else { return nil }
     return storage.defaultCredential(like: space).flatMap { PasswordCredential($0) }
+  }
+}
+
+extension WireRequest {
+  /// Whether a proxy reads the request and sends it to the server on a connection of its own.
+  fileprivate var isForwarded: Bool {
+    guard origin.scheme == "http", profile.isDirect != true,
+      case .server(let proxy) = ProxyEnvironment.shared.choice(for: origin, in: profile.proxies)
+    else { return false }
+    let route = try? Route(
+      to: origin, profile.options, alternative: alternative, proxy: proxy, mayForward: true)
+    return route?.forwards == true
+  }
+}
+
+extension ResponseHead {
+  /// Whether the proxy keeps a connection to the server for this client alone, as NTLM and Negotiate need it. Without
+  /// it, the requests of other clients might be sent on the connection that was authenticated (RFC 4559 §6).
+  fileprivate var supportsConnectionLogins: Bool {
+    block.lists("session-based-authentication", in: "Proxy-Support")
   }
 }
 
