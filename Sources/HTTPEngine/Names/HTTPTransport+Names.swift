@@ -6,8 +6,6 @@ import Synchronization
 // Names are looked up over HTTPS (RFC 8484) by requests of the engine, with its trust evaluation, proxies and
 // timeouts.
 extension HTTPTransport {
-  private typealias Addresses = Result<[IPAddress], TransportFailure>
-
   /// The largest message of DNS.
   private static var largestAnswer: Int64 { 65_535 }
 
@@ -17,14 +15,17 @@ extension HTTPTransport {
     _ request: WireRequest, observer: any TransferObserver, completion: any TransferCompletion
   ) {
     let search = AddressSearch()
-    guard observer.transferBegan(search) != .refuse else {
+    let start = observer.transferBegan(search)
+    guard start != .refuse else {
       observer.transferEnded()
-      return completion.transferEnded(
-        .failure(TransportFailure(.cancelled, "The request was cancelled.")))
+      return completion.transferEnded(.failure(LoopExchanges.cancelled))
     }
     search.begin(
       Task.detached(executorPreference: loop) { [self] in
-        let located = await addAddresses(to: request)
+        // A question would show the name service that the request is about to be sent, and the answer would expire.
+        if start == .hold { await search.wait(until: request.deadline) }
+        let located =
+          Task.isCancelled ? .failure(LoopExchanges.cancelled) : await addAddresses(to: request)
         // The transfer to the addresses has its own control.
         observer.transferEnded()
         switch located {
@@ -44,19 +45,20 @@ extension HTTPTransport {
       return .failure(
         TransportFailure(
           .badURL,
-          "The name service must have an https URL (nameServiceURL), but its URL is \(service)."))
+          "The name service must have an https URL (nameServiceURL), but its URL is \(Redaction.standard.url(service))."
+        ))
     }
-    guard let endpoint = Self.endpoint(of: request) else { return .success(request) }
-    let key = NameCache.Key(service: service, partition: request.profile.partition, name: endpoint.host)
-    var found = names.addresses(key)
+    guard let route = Self.route(of: request), let endpoint = route.namedEndpoint else {
+      return .success(request)
+    }
     let start = ContinuousClock.now
-    if found == nil {
-      switch await lookUp(key, for: request, at: origin) {
-      case .success(let addresses): found = addresses
-      case .failure(let failure): return .failure(failure)
-      }
+    let found: [IPAddress]
+    switch await addresses(of: endpoint.host, for: request, at: origin, service) {
+    case .success(let addresses): found = addresses
+    case .failure(let failure): return .failure(failure)
     }
-    let usable = (found ?? []).filter { options.addressFamily.includes($0.family) }
+    // A proxy connects to these addresses, and this machine to the proxy alone.
+    let usable = route.proxy == nil ? found.filter { options.addressFamily.includes($0.family) } : found
     guard !usable.isEmpty else {
       return .failure(
         TransportFailure(
@@ -69,8 +71,8 @@ extension HTTPTransport {
     return .success(request.changing { $0.addresses = addresses })
   }
 
-  /// Returns the host to connect to; `nil` if its name need not be looked up here.
-  private static func endpoint(of request: WireRequest) -> (host: String, port: Int)? {
+  /// Returns the way of a request; `nil` if there is none.
+  private static func route(of request: WireRequest) -> Route? {
     let profile = request.profile
     var proxy: ProxyServer?
     switch ProxyEnvironment.shared.choice(for: request.origin, in: profile.proxies) {
@@ -78,20 +80,37 @@ extension HTTPTransport {
     case .unreadable: return nil
     case .server(let server): proxy = server
     }
-    let route = try? Route(
+    return try? Route(
       to: request.origin, profile.options, alternative: request.alternative, proxy: proxy, mayForward: true)
-    return route?.namedEndpoint
   }
 
-  nonisolated(nonsending) private func lookUp(
-    _ key: NameCache.Key, for request: WireRequest, at service: Origin
-  ) async -> Addresses {
+  /// Returns the addresses of a name that are known, or the answer of the name service within the limits of a request.
+  nonisolated(nonsending) private func addresses(
+    of name: String, for request: WireRequest, at origin: Origin, _ service: String
+  ) async -> NameCache.Answer {
     // A client identity that belongs to one origin is not shown to the name service.
-    let profile = Self.profile(for: request.profile.elsewhere ?? request.profile, at: service)
+    let profile = request.profile.elsewhere ?? request.profile
+    let key = NameCache.Key(service: service, partition: request.profile.partition, name: name)
+    let question = NameCache.Question(
+      key: key, profile: ObjectIdentifier(profile), idleTimeout: request.idleTimeout)
     let limits = [request.profile.options.timeLimits.nameLookup, request.connectTimeout].compactMap { $0 }
     let deadline = ([request.deadline].compactMap { $0 } + limits.map { .now + $0 }).min()
-    async let second = ask(key, .v6, for: request, at: service, profile, until: deadline)
-    let first = await ask(key, .v4, for: request, at: service, profile, until: deadline)
+    let outcome = await names.addresses(question, until: deadline, on: loop) { [self] in
+      await lookUp(key, for: request, at: origin, Self.profile(for: profile, at: origin))
+    }
+    switch outcome {
+    case .answer(let answer): return answer
+    case .cancelled: return .failure(LoopExchanges.cancelled)
+    case .late: return .failure(.ofLateNameService(origin, for: name, request))
+    }
+  }
+
+  /// Looks up a name for all requests that wait for it. Each of them has its own limits.
+  private func lookUp(
+    _ key: NameCache.Key, for request: WireRequest, at service: Origin, _ profile: ConnectionProfile
+  ) async -> Result<NameCache.Found, TransportFailure> {
+    async let second = ask(key, .v6, for: request, at: service, profile)
+    let first = await ask(key, .v4, for: request, at: service, profile)
     var (addresses, seconds) = ([IPAddress](), UInt32.max)
     for outcome in [await second, first] {
       switch outcome {
@@ -107,8 +126,7 @@ extension HTTPTransport {
     let failures = [first, await second].compactMap(\.failure)
     guard addresses.isEmpty else {
       // The other family may have addresses, too.
-      if failures.isEmpty { names.store(addresses, for: seconds, key) }
-      return .success(addresses)
+      return .success(.init(addresses: addresses, seconds: failures.isEmpty ? seconds : 0))
     }
     if let failure = failures.first { return .failure(failure) }
     return .failure(
@@ -138,7 +156,7 @@ extension HTTPTransport {
 
   nonisolated(nonsending) private func ask(
     _ key: NameCache.Key, _ family: IPAddress.Family, for request: WireRequest, at service: Origin,
-    _ profile: ConnectionProfile, until deadline: MonotonicTime?
+    _ profile: ConnectionProfile
   ) async -> Result<NameMessage.Answer, TransportFailure> {
     guard let question = NameMessage.question(key.name, family) else {
       return .failure(
@@ -151,7 +169,6 @@ extension HTTPTransport {
       parts.fields = [HTTPHeader(name: "Accept", value: type), HTTPHeader(name: "Content-Type", value: type)]
       parts.body = .bytes(Data(question))
       parts.idleTimeout = request.idleTimeout
-      parts.deadline = deadline
       parts.priority = request.priority
       // A byte stream does not wait for other requests, and neither does its question.
       parts.entersQueue = false
@@ -176,7 +193,7 @@ extension HTTPTransport {
       }
       return .success(answer)
     } catch {
-      return .failure(error.ofNameService(service, for: key.name, request))
+      return .failure(error.ofNameService(service))
     }
   }
 }
@@ -220,6 +237,7 @@ private final class AddressSearch: TransferControl {
 
   /// The task that looks up addresses, for any thread.
   private let state = TrackedMutex(State.new)
+  private let resumption = FirstValue<Void>()
 
   func begin(_ task: Task<Void, Never>) {
     let isCancelled = state.withLock { state in
@@ -230,8 +248,13 @@ private final class AddressSearch: TransferControl {
     if isCancelled { task.cancel() }
   }
 
+  /// Waits until the request is resumed or cancelled, or its deadline has come.
+  nonisolated(nonsending) func wait(until deadline: MonotonicTime?) async {
+    await resumption.value(until: deadline, otherwise: (), ifCancelled: ())
+  }
+
   func suspend() {}
-  func resume() {}
+  func resume() { resumption.give(()) }
 
   func cancel() {
     let task = state.withLock { state -> Task<Void, Never>? in
@@ -248,20 +271,28 @@ extension Result {
 }
 
 extension TransportFailure {
-  /// Returns the failure of a request because its name service could not be queried.
-  fileprivate func ofNameService(_ service: Origin, for name: String, _ request: WireRequest)
+  /// Returns the failure of a request because its name service did not answer within the limits of the request.
+  fileprivate static func ofLateNameService(_ service: Origin, for name: String, _ request: WireRequest)
     -> TransportFailure
   {
-    let kind: FailureKind
-    if phase == .total, request.deadline.map({ $0 > .now }) ?? true {
-      let phase = PhaseTimer.Phase.nameLookup
-      var reason = RouteFailure.timedOut(name, in: phase).message
-      if let limit = request.profile.options.timeLimits[phase], limit <= request.connectTimeout ?? limit {
-        reason = phase.message(host: name, limit: limit)
-      }
-      return TransportFailure(
-        .timedOut, "The name service \(service.host) did not answer in time. " + reason, phase: .nameLookup)
+    let isTotal = request.deadline.map { $0 <= .now } ?? false
+    let phase = isTotal ? PhaseTimer.Phase.total : .nameLookup
+    var reason =
+      isTotal
+      ? "The transfer from \(request.origin.host) was not complete in time (timeoutIntervalForResource)."
+      : RouteFailure.timedOut(name, in: phase).message
+    if let limit = request.profile.options.timeLimits[phase],
+      isTotal || limit <= request.connectTimeout ?? limit
+    {
+      reason = phase.message(host: isTotal ? request.origin.host : name, limit: limit)
     }
+    return TransportFailure(
+      .timedOut, "The name service \(service.host) did not answer in time. " + reason, phase: phase)
+  }
+
+  /// Returns the failure of a request because its name service could not be queried.
+  fileprivate func ofNameService(_ service: Origin) -> TransportFailure {
+    let kind: FailureKind
     switch self.kind {
     case .cannotFindHost, .cannotConnectToHost, .connectionLost, .badServerResponse, .cannotDecodeContent,
       .dataLengthExceedsMaximum:
@@ -283,49 +314,6 @@ extension TransportOptions.AddressFamily {
     case .any: true
     case .ipv4: family == .v4
     case .ipv6: family == .v6
-    }
-  }
-}
-
-/// The addresses of names, until they expire.
-final class NameCache: Sendable {
-  struct Key: Hashable {
-    let service: String
-    /// The partition of the trust settings by which the name service was verified.
-    let partition: Int
-    let name: String
-  }
-
-  private struct Entry {
-    let addresses: [IPAddress]
-    let end: UInt64
-  }
-
-  private static let capacity = 1024
-  /// The longest time for which an answer is cached, in seconds.
-  private static let longest: UInt32 = 3600
-
-  /// The addresses from name servers until they expire. The loop uses it.
-  private let entries = TrackedMutex<[Key: Entry]>([:])
-
-  func addresses(_ key: Key) -> [IPAddress]? {
-    let now = Clock.now()
-    return entries.withLock { entries in
-      guard let entry = entries[key], entry.end > now else { return nil }
-      return entry.addresses
-    }
-  }
-
-  func store(_ addresses: [IPAddress], for seconds: UInt32, _ key: Key) {
-    guard seconds > 0 else { return }
-    let now = Clock.now()
-    let entry = Entry(addresses: addresses, end: now + UInt64(min(seconds, Self.longest)) * 1_000_000_000)
-    entries.withLock { entries in
-      if entries.count >= Self.capacity {
-        entries = entries.filter { $0.value.end > now }
-        if entries.count >= Self.capacity { entries.removeAll() }
-      }
-      entries[key] = entry
     }
   }
 }

@@ -208,11 +208,15 @@ import Testing
 
   @Test(
     "A service without TLS is a clear failure",
-    arguments: ["http://localhost/dns-query", "localhost", "", "ftp://localhost/"])
+    arguments: [
+      "http://localhost/dns-query", "localhost", "", "ftp://localhost/",
+      "http://ann:s3cret@localhost/dns-query",
+    ])
   func serviceWithoutTLS(url: String) async throws {
     let failure = try await Client { $0.nameServiceURL = url }.failure(of: "http://shop.example/")
     #expect(failure.kind == .badURL)
     #expect(failure.message.contains("nameServiceURL"))
+    #expect(!failure.message.contains("s3cret") && !failure.message.contains("ann"), "\(failure.message)")
   }
 
   @Test("A cancelled look-up leaves no connection open") func cancelledLookup() async throws {

@@ -15,6 +15,8 @@ final class NameService: Sendable {
   /// The kind of the next question that is refused.
   private let refused = Mutex<UInt16?>(nil)
   private let requests = Mutex<[RecordedRequest]>([])
+  /// The gate that holds the answers.
+  private let gate = Mutex<Gate?>(nil)
 
   init(_ addresses: [String: [IPAddress]] = [:]) { self.addresses = Mutex(addresses) }
 
@@ -26,6 +28,9 @@ final class NameService: Sendable {
   /// Refuses the next question for an address of a family, as a service with a fault of its own.
   func refuse(_ family: IPAddress.Family) { refused.withLock { $0 = family == .v4 ? 1 : 28 } }
 
+  /// Holds the answers from now on.
+  func hold(by gate: Gate) { self.gate.withLock { $0 = gate } }
+
   var questions: [Question] { calls.withLock { $0 } }
   /// The requests with the questions.
   var received: [RecordedRequest] { requests.withLock { $0 } }
@@ -36,6 +41,7 @@ final class NameService: Sendable {
       guard let answer = answer(to: request.body) else { return .status(400) }
       guard !takesRefusal(of: request.body) else { return .status(500) }
       var reply = Reply.data(answer)
+      reply.gate = gate.withLock { $0 }
       reply.headers = [HTTPHeader(name: "Content-Type", value: "application/dns-message")]
       return reply
     }
