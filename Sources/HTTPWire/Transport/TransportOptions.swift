@@ -151,7 +151,8 @@ public struct TransportOptions: Sendable, Equatable {
   /// The `https` URL of a server for name look-ups (DNS over HTTPS, RFC 8484) instead of the system's resolver. The
   /// resolver still looks up that server and proxies. The server is evaluated by the trust store and evaluators of the
   /// session, and reached through the same proxy. The answers are cached until they expire, for an hour at most.
-  /// Addresses, `localhost`, and names that a proxy looks up are not looked up there. Default: `nil`.
+  /// Addresses, `localhost`, and names that a proxy looks up are not looked up there. For downloads about revocation,
+  /// the service is evaluated by the trust store alone. A name and a password in the URL are not sent. Default: `nil`.
   public var nameServiceURL: String?
   /// The hosts that require TLS (HSTS, RFC 6797), by their header fields or preloaded by the program. Default: `nil`,
   /// so that `http` URLs are requested unchanged.
