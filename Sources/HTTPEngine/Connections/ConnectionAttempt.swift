@@ -50,8 +50,8 @@ final class ConnectionAttempt {
   @exclusivity(unchecked) private var candidates: [Int: Candidate] = [:]
   /// The addresses of the name that the local end is bound to; `nil` before they are known.
   @exclusivity(unchecked) private var localAddresses: [IPAddress]?
-  /// The address of the server, if its proxy needs one.
-  @exclusivity(unchecked) private var target: IPAddress?
+  /// The addresses that the proxy is asked for one after the other, if it takes no name; empty before they are known.
+  @exclusivity(unchecked) private var targets: [IPAddress] = []
   /// The addresses that are connected to.
   @exclusivity(unchecked) private var addresses: [IPAddress] = []
   /// The name that is being looked up, and its use.
@@ -71,14 +71,11 @@ final class ConnectionAttempt {
   init(
     _ request: WireRequest, _ route: Route, _ core: LoopCore, for owner: any ConnectionAttemptOwner
   ) {
-    let options = request.profile.options
     self.request = request
     self.route = route
     self.core = core
     self.owner = owner
-    connector = Connector(
-      delay: options.happyEyeballsDelay.map(Clock.nanoseconds) ?? Connector.usualDelay,
-      refusesPrivateAddresses: options.refusesPrivateAddresses)
+    connector = Connector(for: request.profile.options)
     timer = request.profile.phaseLimits.map { PhaseTimer($0) }
     timing = ConnectionTiming(Clock.now(), connect: request.connectTimeout, idle: request.idleTimeout)
   }
@@ -116,7 +113,7 @@ final class ConnectionAttempt {
     // The local end is looked up first, because every socket needs it.
     if let binding, localAddresses == nil { return lookUp(binding, .localEnd) }
     noteTime { $0.lookupBegan($1) }
-    if case .host(let host, _) = route.endpoint, route.proxy?.takesAddresses == true, target == nil {
+    if case .host(let host, _) = route.endpoint, route.proxy?.takesAddresses == true, targets.isEmpty {
       return find(host, .target, known: request.addresses?.addresses)
     }
     if let socketPath { return connect(toSocket: socketPath) }
@@ -137,28 +134,32 @@ final class ConnectionAttempt {
   }
 
   private func found(_ all: [IPAddress], for question: Question, _ reason: HostLookup.Failure?) {
-    let options = request.profile.options
-    let usable = all.filter { options.addressFamily.includes($0.family) }
     switch question {
     case .localEnd:
       localAddresses = all
       proceed()
-    case .target:
-      let fit = route.proxy?.kind == .socks4 ? usable.filter { $0.family == .v4 } : usable
-      guard let first = fit.first else { return fail(RouteFailure.unknownName(host, reason)) }
-      guard !options.refusesPrivateAddresses || first.isPublic else {
-        return fail(RouteFailure.privateAddress(host))
-      }
-      target = first
-      proceed()
+    case .target: foundTargets(all, reason)
     case .endpoint:
       timing.lookupEnd = Clock.now()
       guard usable.isEmpty, let proxy = route.proxy else { return connect(to: usable, reason) }
+      let usable = all.filter { request.profile.options.addressFamily.includes($0.family) }
       fail(RouteFailure.unknownProxy(proxy, reason))
     }
   }
 
   private func connect(to addresses: [IPAddress], _ reason: HostLookup.Failure?) {
+  /// Keeps the addresses that the proxy may be asked for.
+  private func foundTargets(_ all: [IPAddress], _ reason: HostLookup.Failure?) {
+    guard let proxy = route.proxy, case .host(let host, _) = route.endpoint else { return }
+    guard !all.isEmpty else { return fail(RouteFailure.unknownName(host, reason)) }
+    var fit = proxy.kind == .socks4 ? all.filter { $0.family == .v4 } : all
+    guard !fit.isEmpty else { return fail(RouteFailure.socks(.addressFamily, proxy, host)) }
+    if request.profile.options.refusesPrivateAddresses { fit = fit.filter(\.isPublic) }
+    guard !fit.isEmpty else { return fail(RouteFailure.privateAddress(host)) }
+    targets = Connector.alternating(fit)
+    proceed()
+  }
+
     guard !addresses.isEmpty else { return fail(RouteFailure.unknownName(endpoint?.host ?? host, reason)) }
     self.addresses = addresses
     act(on: connector.handle(.resolved(addresses, isLast: true), at: core.now))
@@ -185,7 +186,7 @@ final class ConnectionAttempt {
   private func fail(_ failure: TransportFailure) {
     if let endpoint { core.resolver.forget(endpoint.host) }
     // The address that the proxy was asked for may be the one that cannot be reached.
-    if target != nil, case .host(let host, _) = route.endpoint { core.resolver.forget(host) }
+    if !targets.isEmpty, case .host(let host, _) = route.endpoint { core.resolver.forget(host) }
     end(.failure(failure.with(metrics: timing.metrics())))
   }
 
@@ -306,7 +307,7 @@ final class ConnectionAttempt {
   private func conversation(with proxy: ProxyServer) throws(TransportFailure) -> Tunnel.Conversation {
     guard case .host(let host, let port) = route.endpoint else { throw RouteFailure.unknownName(host, nil) }
     return try Tunnel.Conversation(
-      with: proxy, host: host, port: port, address: target, forwards: route.forwards)
+      with: proxy, host: host, port: port, address: targets.first, forwards: route.forwards)
   }
 
   private func open(_ pipe: any Pipe) {
@@ -396,19 +397,33 @@ extension ConnectionAttempt: TunnelOwner {
     case .failed(let failure):
       tunnel = nil
       fail(failure)
-    case .connectAgain:
-      if let socketPath { return connect(toSocket: socketPath) }
-      let options = request.profile.options
-      connector = Connector(
-        delay: options.happyEyeballsDelay.map(Clock.nanoseconds) ?? Connector.usualDelay,
-        refusesPrivateAddresses: options.refusesPrivateAddresses)
-      connect(to: addresses, nil)
+    case .addressFailed(let failure):
+      tunnel = nil
+      guard targets.count > 1 else { return fail(failure) }
+      targets.removeFirst()
+      connectAgain()
+    case .connectAgain: connectAgain()
     }
   }
 }
 
 extension WireRequest {
   /// The longest time for connecting to an alternative service, so that time for the origin remains.
+
+  /// Connects to the proxy once more.
+  private func connectAgain() {
+    if let socketPath { return connect(toSocket: socketPath) }
+    connector = Connector(for: request.profile.options)
+    connect(to: addresses, nil)
+  }
+}
+
+extension Connector {
+  fileprivate init(for options: TransportOptions) {
+    self.init(
+      delay: options.happyEyeballsDelay.map(Clock.nanoseconds) ?? Self.usualDelay,
+      refusesPrivateAddresses: options.refusesPrivateAddresses)
+  }
   private static var alternativeConnectTimeout: Duration { .seconds(10) }
 
   /// The time for connecting, from the look-up of the name to the end of the handshake.

@@ -14,6 +14,8 @@ final class Tunnel: PipeOwner {
     case open(any Pipe)
     /// The proxy closes the connection after each answer, so the next question needs another connection.
     case connectAgain
+    /// The proxy could not connect to the address, but perhaps it can connect to another one of the same host.
+    case addressFailed(TransportFailure)
     case failed(TransportFailure)
   }
 
@@ -252,7 +254,9 @@ final class Tunnel: PipeOwner {
     case .send(let bytes): output = bytes[...]
     case .needsMore: break
     case .done: open(rest)
-    case .fail(let failure): end(.failed(RouteFailure.socks(failure, proxy, origin.host)))
+    case .fail(let reason):
+      let failure = RouteFailure.socks(reason, proxy, origin.host)
+      end(reason.mayDependOnAddress ? .addressFailed(failure) : .failed(failure))
     }
   }
 

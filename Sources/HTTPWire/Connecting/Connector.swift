@@ -136,6 +136,14 @@ package struct Connector: Sendable {
     return [.connect(attempt, address)] + (waiting.isEmpty ? [] : [.wake(at: start)])
   }
 
+  /// Returns the addresses in the order in which they are tried one after the other, as many as may be tried.
+  package static func alternating(_ addresses: [IPAddress]) -> [IPAddress] {
+    var order = Connector()
+    order.waiting = addresses
+    while order.attempts.count < mostAttempts, let next = order.takeNext() { order.attempts.append(next) }
+    return order.attempts
+  }
+
   /// Takes the next address: of the other family than the last one if there is one (RFC 8305 §4).
   private mutating func takeNext() -> IPAddress? {
     guard !waiting.isEmpty else { return nil }

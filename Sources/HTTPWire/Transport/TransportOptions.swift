@@ -162,15 +162,17 @@ public struct TransportOptions: Sendable, Equatable {
   /// The local network interface, address or host name for connections. Default: `nil`, the system chooses.
   public var localInterface: String?
   /// The addresses to which connections may go (`--ipv4` and `--ipv6` of curl). With a proxy, its addresses are
-  /// meant. A host without such an address fails with `URLError.cannotFindHost` or `cannotConnectToHost`. It has no
-  /// effect on ``unixSocket``. Default: ``AddressFamily/any``.
+  /// meant, even if it is asked for addresses of servers (SOCKS). A host without such an address fails with
+  /// `URLError.cannotFindHost` or `cannotConnectToHost`. It has no effect on ``unixSocket``. Default:
+  /// ``AddressFamily/any``.
   public var addressFamily: AddressFamily = .any
   /// The time for which only the first address family of a host is tried, before the other one is tried as well (RFC
   /// 8305). Default: `nil`, 200 milliseconds.
   public var happyEyeballsDelay: Duration?
   /// Whether non-public addresses are refused: private, loopback, link-local and reserved ones. The option is for
   /// programs that request URLs from other parties. The address of each connection is checked, so that neither DNS
-  /// changes nor redirects circumvent it; with a proxy, the proxy's address. Default: `false`.
+  /// changes nor redirects circumvent it; with a proxy, the proxy's address. A proxy of SOCKS4 or SOCKS5 is asked for
+  /// public addresses only. Default: `false`.
   public var refusesPrivateAddresses: Bool = false
   /// The maximum number of followed redirects; more fail with `URLError.httpTooManyRedirects`. Default: 20.
   public var redirectLimit: Int = 20

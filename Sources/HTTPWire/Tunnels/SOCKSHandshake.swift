@@ -32,6 +32,13 @@ package struct SOCKSHandshake: Sendable {
     /// The proxy could not connect to the target, and has replied with this code.
     case refused(code: UInt8)
 
+    /// Whether the proxy may be able to connect to another address of the same host (RFC 1928 §6). SOCKS4 has one code
+    /// for all reasons.
+    package var mayDependOnAddress: Bool {
+      guard case .refused(let code) = self else { return false }
+      return [3, 4, 5, 6, 8, 91].contains(code)
+    }
+
     /// The meaning of the reply of a SOCKS5 proxy (RFC 1928 §6); `nil` without one.
     package var reason: String? {
       guard case .refused(let code) = self else { return nil }

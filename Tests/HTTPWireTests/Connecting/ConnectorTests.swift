@@ -43,6 +43,14 @@ import Testing
     #expect(connector.handle(.failed(0, code: 1), at: 2_000 * Self.ms) == [])
   }
 
+  @Test("Addresses that are tried one after the other alternate as well") func order() {
+    let (a, b, c, d) = (Self.v6(1), Self.v6(2), Self.v4(3), Self.v6(4))
+    #expect(Connector.alternating([a, b, c, d]) == [a, c, b, d])
+    #expect(Connector.alternating([]) == [])
+    #expect(Connector.alternating((0..<40).map { Self.v6($0) } + [c]).count == Connector.mostAttempts)
+    #expect(Connector.alternating((0..<40).map { Self.v6($0) } + [c])[1] == c)
+  }
+
   @Test("The resolver's first family is first", arguments: [true, false]) func firstFamily(isV4First: Bool) {
     let first = isV4First ? Self.v4(1) : Self.v6(1)
     let second = isV4First ? Self.v6(2) : Self.v4(2)

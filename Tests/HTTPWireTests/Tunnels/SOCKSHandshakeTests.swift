@@ -237,6 +237,12 @@ import Testing
     }
   }
 
+  @Test("Only some refusals may depend on the address") func addresses() {
+    let codes = (UInt8(0)...100).filter { Handshake.Failure.refused(code: $0).mayDependOnAddress }
+    #expect(codes == [3, 4, 5, 6, 8, 91])
+    #expect(!Handshake.Failure.loginRejected.mayDependOnAddress)
+  }
+
   @Test("Codes of SOCKS5 have reasons") func reasons() {
     let reasons = (UInt8(0)...9).map { Handshake.Failure.refused(code: $0).reason }
     #expect(reasons[0] == nil && reasons[9] == nil && Set(reasons.compactMap { $0 }).count == 8)
