@@ -57,7 +57,8 @@ final class ConnectionAttempt {
   /// The name that is being looked up, and its use.
   @exclusivity(unchecked) private var lookup: (name: String, question: Question)?
   @exclusivity(unchecked) private var tunnel: Tunnel?
-  @exclusivity(unchecked) private var couldNotBind = false
+  /// The addresses for which no socket could be bound to ``TransportOptions/localInterface``.
+  @exclusivity(unchecked) private var unbound: Set<IPAddress> = []
   @exclusivity(unchecked) private var timer: PhaseTimer?
   @exclusivity(unchecked) private var timing: ConnectionTiming
   /// The time at which the connector begins the next attempt, or a Unix-domain socket is tried again.
@@ -141,13 +142,12 @@ final class ConnectionAttempt {
     case .target: foundTargets(all, reason)
     case .endpoint:
       timing.lookupEnd = Clock.now()
-      guard usable.isEmpty, let proxy = route.proxy else { return connect(to: usable, reason) }
       let usable = all.filter { request.profile.options.addressFamily.includes($0.family) }
+      guard usable.isEmpty, let proxy = route.proxy else { return connect(to: usable, reason) }
       fail(RouteFailure.unknownProxy(proxy, reason))
     }
   }
 
-  private func connect(to addresses: [IPAddress], _ reason: HostLookup.Failure?) {
   /// Keeps the addresses that the proxy may be asked for.
   private func foundTargets(_ all: [IPAddress], _ reason: HostLookup.Failure?) {
     guard let proxy = route.proxy, case .host(let host, _) = route.endpoint else { return }
@@ -160,6 +160,7 @@ final class ConnectionAttempt {
     proceed()
   }
 
+  private func connect(to addresses: [IPAddress], _ reason: HostLookup.Failure?) {
     guard !addresses.isEmpty else { return fail(RouteFailure.unknownName(endpoint?.host ?? host, reason)) }
     self.addresses = addresses
     act(on: connector.handle(.resolved(addresses, isLast: true), at: core.now))
@@ -228,7 +229,7 @@ final class ConnectionAttempt {
     if let setting = request.profile.options.localInterface,
       !SocketBinding(setting).bind(socket.descriptor, family: address.family, localAddresses ?? [])
     {
-      couldNotBind = true
+      unbound.insert(address)
       return act(on: connector.handle(.failed(number, code: EADDRNOTAVAIL), at: core.now))
     }
     let candidate = Candidate(number, socket, self)
@@ -324,12 +325,15 @@ final class ConnectionAttempt {
   private func failure(of failure: Connector.Failure) -> TransportFailure {
     switch failure {
     case .noAddress: return RouteFailure.unknownName(endpoint?.host ?? host, nil)
-    case .addressesRefused: return RouteFailure.privateAddress(host)
+    case .addressesRefused:
+      return RouteFailure.privateAddress(route.proxy.map { "The proxy \($0)" } ?? endpoint?.host ?? host)
     case .attemptsFailed(let attempts):
-      if couldNotBind, let setting = request.profile.options.localInterface {
+      // An attempt without a local end says nothing about the host.
+      let last = attempts.last { !unbound.contains($0.address) }
+      if last == nil, let setting = request.profile.options.localInterface {
         return RouteFailure.unusableInterface(host, setting)
       }
-      guard let last = attempts.last, let endpoint else { return RouteFailure.unknownName(host, nil) }
+      guard let last, let endpoint else { return RouteFailure.unknownName(host, nil) }
       if let proxy = route.proxy { return RouteFailure.unreachable(proxy, last.code) }
       return RouteFailure.unreachable(host, last.code, last.address, port: endpoint.port)
     }
@@ -405,10 +409,6 @@ extension ConnectionAttempt: TunnelOwner {
     case .connectAgain: connectAgain()
     }
   }
-}
-
-extension WireRequest {
-  /// The longest time for connecting to an alternative service, so that time for the origin remains.
 
   /// Connects to the proxy once more.
   private func connectAgain() {
@@ -424,6 +424,10 @@ extension Connector {
       delay: options.happyEyeballsDelay.map(Clock.nanoseconds) ?? Self.usualDelay,
       refusesPrivateAddresses: options.refusesPrivateAddresses)
   }
+}
+
+extension WireRequest {
+  /// The longest time for connecting to an alternative service, so that time for the origin remains.
   private static var alternativeConnectTimeout: Duration { .seconds(10) }
 
   /// The time for connecting, from the look-up of the name to the end of the handshake.

@@ -56,6 +56,24 @@ import Testing
     #expect(server.connectionCount == 0)
   }
 
+  @Test("A private address is reported for the host or the proxy that is connected to") func privateEndpoint()
+    async throws
+  {
+    let proxied = Client {
+      $0.refusesPrivateAddresses = true
+      $0.proxy = .http("127.0.0.1", port: 9)
+    }
+    let proxy = try await proxied.failure(of: "http://shop.test/")
+    #expect(proxy.message.hasPrefix("The proxy http://127.0.0.1:9 has a private address"), "\(proxy.message)")
+    let led = Client {
+      $0.refusesPrivateAddresses = true
+      $0.hostOverrides = [.init(host: "shop.test", target: "127.0.0.1", targetPort: 9)]
+    }
+    let target = try await led.failure(of: "http://shop.test/")
+    #expect(target.message.hasPrefix("127.0.0.1 has a private address"), "\(target.message)")
+    #expect(proxy.kind == .addressRefused && target.kind == .addressRefused)
+  }
+
   @Test("A request that refuses private addresses does not reuse other connections") func reuse() async throws
   {
     let server = try HTTPTestServer()
@@ -145,5 +163,21 @@ import Testing
     #expect(try await client.failure(of: server.url("/get")).kind == .cannotConnectToHost)
     #expect(server.connectionCount == 0)
     #expect(try await Client { $0.localInterface = "127.0.0.1" }.get(server.url("/get")).status == 200)
+  }
+
+  @Test("An address that the interface cannot reach does not hide why another one failed", arguments: [0, 1])
+  func partlyUsableInterface(position: Int) async throws {
+    let port = try HTTPTestServer.refusedPort()
+    let client = Client { $0.localInterface = "127.0.0.1" }
+    var addresses = [IPAddress.loopback4].compactMap { $0 }
+    addresses.insert(try #require(.loopback6), at: position)
+    let origin = Origin(scheme: "http", host: "shop.test", port: port)
+    let request = WireRequest(url: "http://shop.test:\(port)/", origin: origin, profile: client.profile) {
+      $0.addresses = KnownAddresses(host: "shop.test", port: port, addresses: addresses)
+    }
+    let failure = try await client.failure(of: request)
+    #expect(failure.kind == .cannotConnectToHost)
+    #expect(failure.message.contains("does not accept the connection"), "\(failure.message)")
+    #expect(failure.message.contains("127.0.0.1"), "\(failure.message)")
   }
 }
