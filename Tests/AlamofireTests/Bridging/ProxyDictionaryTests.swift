@@ -40,6 +40,25 @@ struct ProxyDictionaryTests {
     #expect(try choice(dictionary, "http://a.test") == .server(ProxyServer(.http, host: "h.test", port: 80)))
   }
 
+  @Test("A script is not evaluated, so a scheme without another proxy is unreadable")
+  func scripts() throws {
+    for key in ["ProxyAutoConfigEnable", "ProxyAutoDiscoveryEnable"] {
+      var dictionary: [AnyHashable: Any] = [
+        key: 1, "HTTPEnable": 1, "HTTPProxy": "h.test", "ExceptionsList": ["*.local"],
+      ]
+      #expect(try choice(dictionary, "https://a.test") == .unreadable("connectionProxyDictionary"))
+      #expect(try choice(dictionary, "https://printer.local") == .direct)
+      #expect(
+        try choice(dictionary, "http://a.test") == .server(ProxyServer(.http, host: "h.test", port: 80)))
+      dictionary["SOCKSEnable"] = 1
+      dictionary["SOCKSProxy"] = "s.test"
+      #expect(
+        try choice(dictionary, "https://a.test") == .server(ProxyServer(.socks5h, host: "s.test", port: 1080))
+      )
+      #expect(try choice([key: 0], "https://a.test") == .direct)
+    }
+  }
+
   @Test("An enabled proxy without a host fails the request") func missingHost() async throws {
     let configuration = URLSessionConfiguration.af.default
     configuration.connectionProxyDictionary = ["HTTPEnable": 1]

@@ -5,7 +5,8 @@ extension ProxyTable {
   /// Reads a `connectionProxyDictionary` with the keys of Apple's systems: `HTTPEnable`, `HTTPProxy`, `HTTPPort`, the
   /// corresponding keys of `HTTPS` and `SOCKS`, `ExceptionsList`, `ExcludeSimpleHostnames`, `kCFProxyUsernameKey` and
   /// `kCFProxyPasswordKey`. A proxy for HTTP or HTTPS takes precedence over SOCKS; an empty dictionary means no
-  /// proxy.
+  /// proxy. The scripts of `ProxyAutoConfigEnable` and `ProxyAutoDiscoveryEnable` are not evaluated: if one is enabled,
+  /// a scheme without a proxy in the dictionary is unreadable, because its requests would bypass the proxy.
   package init(dictionary: [AnyHashable: Any]) {
     func number(_ key: String) -> Int? {
       (dictionary[key] as? NSNumber)?.intValue ?? (dictionary[key] as? Int)
@@ -23,10 +24,13 @@ extension ProxyTable {
         ProxyServer(
           kind, host: host, port: number("\(prefix)Port") ?? port, username: user, password: password))
     }
-    let socks = choice("SOCKS", .socks5h, port: 1080) ?? .direct
+    let hasScript = isOn("ProxyAutoConfigEnable") || isOn("ProxyAutoDiscoveryEnable")
+    let rest =
+      choice("SOCKS", .socks5h, port: 1080)
+      ?? (hasScript ? .unreadable("connectionProxyDictionary") : .direct)
     func entry(_ choice: Choice?) -> ProxyEntry {
       ProxyEntry(
-        choice ?? socks, bypass: dictionary["ExceptionsList"] as? [String] ?? [],
+        choice ?? rest, bypass: dictionary["ExceptionsList"] as? [String] ?? [],
         excludesSimpleNames: isOn("ExcludeSimpleHostnames"))
     }
     // The connection to the proxy for https is plain HTTP; TLS is tunnelled.
