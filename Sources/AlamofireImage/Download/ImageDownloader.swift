@@ -119,12 +119,12 @@ open class ImageDownloader: @unchecked Sendable {
   /// If the earlier one is different, all images are removed from the ``imageCache``, because they may belong to
   /// another user.
   open func addAuthentication(usingCredential credential: URLCredential) {
-    let isOther = storedCredential.withLock { stored in
-      let isOther = stored.credential.map { !$0.isSame(as: credential) } ?? false
+    let earlier = storedCredential.withLock { stored in
+      let earlier = stored.credential
       stored = (credential, stored.changes + 1)
-      return isOther
+      return earlier
     }
-    if isOther { downloads.changeUser() }
+    if let earlier, !earlier.isSame(as: credential) { downloads.changeUser() }
   }
 
   /// Lets no further download begin, until ``start()``. Those under way go on.

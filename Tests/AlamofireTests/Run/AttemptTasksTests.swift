@@ -24,26 +24,26 @@ import Testing
 
   @Test("Each attempt has one task, which shows its own end, also if it is created later") func attempts() {
     var tasks = AttemptTasks()
-    tasks.begin()
-    tasks.begin()
+    _ = tasks.begin()
+    _ = tasks.begin()
     (tasks.isShown, tasks.isNotified) = (true, true)
     #expect(tasks.count == 1 && tasks.hasBegun && !tasks.isSeen)
     tasks.endForRetry(view("1"))
     #expect(!tasks.hasBegun && !tasks.isShown && !tasks.isNotified)
     tasks.endForRetry(view("not sent"))
-    tasks.begin()
+    _ = tasks.begin()
     let seen = tasks.make(of: request) { view("unused") }
     #expect(texts(seen) == ["1", "runs"] && tasks.count == 2 && tasks.isSeen)
     (tasks.isShown, tasks.isNotified) = (true, true)
     tasks.endForRetry(view("2"))
     #expect(texts(seen) == ["1", "2"] && !tasks.isShown && !tasks.isNotified)
-    tasks.begin()
+    _ = tasks.begin()
     tasks.end(nil)
     #expect(!tasks.hasBegun)
     let later = tasks.make(of: request) { view("3") }
     #expect(texts(later) == ["1", "2", "3"])
     #expect(zip(seen, later).allSatisfy { $0 === $1 }, "a task is created once")
-    tasks.begin()
+    _ = tasks.begin()
     let fourth = tasks.make(of: request) { view("unused") }
     tasks.end(view("4"))
     #expect(texts(fourth) == ["1", "2", "3", "4"])
@@ -51,16 +51,16 @@ import Testing
 
   @Test("If earlier attempts are not kept, an attempt replaces their tasks") func forgottenAttempts() {
     var tasks = AttemptTasks()
-    tasks.begin()
+    _ = tasks.begin()
     tasks.endForRetry(view("1"), keeps: false)
     #expect(texts(tasks.make(of: request) { view("unused") }) == ["1"], "until the next attempt begins")
-    tasks.begin()
+    _ = tasks.begin()
     let seen = tasks.make(of: request) { view("unused") }
     #expect(texts(seen) == ["runs"] && tasks.count == 1 && tasks.isSeen)
     tasks.endForRetry(view("2"), keeps: false)
     #expect(texts(seen) == ["2"])
     for path in ["3", "4"] {
-      tasks.begin()
+      _ = tasks.begin()
       #expect(tasks.count == 1 && !tasks.isSeen)
       tasks.endForRetry(view(path), keeps: false)
     }
@@ -72,7 +72,8 @@ import Testing
     var tasks = AttemptTasks()
     var seen: [URLSessionTask] = []
     for index in 1...250 {
-      tasks.begin()
+      let forgotten = tasks.begin()
+      #expect(forgotten.count == (index > 100 ? 1 : 0), "attempt \(index)")
       if index == seenCount { seen = tasks.make(of: request) { view("unused") } }
       tasks.endForRetry(view("\(index)"))
     }
@@ -81,7 +82,7 @@ import Testing
     #expect(texts(all) == (151...250).map { "\($0)" })
     #expect(
       seen.count == min(seenCount, 100) && texts(seen.suffix(1)) == (seenCount > 0 ? ["\(seenCount)"] : []))
-    tasks.begin()
+    _ = tasks.begin()
     #expect(texts(tasks.make(of: request) { view("unused") }) == (152...250).map { "\($0)" } + ["runs"])
   }
 

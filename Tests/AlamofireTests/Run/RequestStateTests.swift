@@ -20,14 +20,14 @@ import Testing
     results.fail(.explicitlyCancelled)
     results.fail(.sessionDeinitialized)
     #expect(results.error?.isExplicitlyCancelledError == true)
-    results.replaceError(with: .sessionDeinitialized)
+    _ = results.replaceError(with: .sessionDeinitialized)
     #expect(results.error?.isSessionDeinitializedError == true)
   }
 
   @Test("A retry forgets everything but the request, and only a retry is counted") func retry() {
     var results = RequestResults()
     _ = results.replaceRequest(with: request("a"))
-    results.store(exchange, body: Data("x".utf8))
+    _ = results.store(exchange, body: Data("x".utf8))
     results.fail(.explicitlyCancelled)
     let earlier = results.beginRetry()
     #expect(earlier === exchange && results.retryCount == 1)
@@ -44,7 +44,7 @@ import Testing
     results.makeMissingExchange()
     #expect(results.exchange?.head == nil && results.exchange?.url == request("a").url)
     #expect((results.exchange?.metrics?.taskInterval.start).map { $0 >= start } == true)
-    results.store(exchange, body: nil)
+    _ = results.store(exchange, body: nil)
     results.makeMissingExchange()
     #expect(results.exchange === exchange)
   }
@@ -58,7 +58,7 @@ import Testing
     #expect(state.requests == (isForgotten ? [request("b")] : [request("a"), request("b")]))
     #expect(state.keepsEarlierAttempts == !isForgotten)
     state.results.history.value.add(exchange)
-    state.results.store(exchange, body: nil)
+    _ = state.results.store(exchange, body: nil)
     #expect(state.exchanges.count == 2)
   }
 
@@ -68,14 +68,14 @@ import Testing
       #expect(state.add(request("\(index)")) == (index < 100 ? nil : request("\(index - 100)")))
       state.results.history.value.add(Exchange(url: nil, head: ResponseHead(status: 200 + index)))
     }
-    state.results.store(exchange, body: nil)
+    _ = state.results.store(exchange, body: nil)
     #expect(state.requests == (150..<250).map { request("\($0)") })
     #expect(state.exchanges.compactMap { $0.head?.status } == (351..<450) + [200])
   }
 
   @Test("A body that chunk readers receive is not one of the response") func collectedBody() {
     var state = RequestCore.CoreState()
-    state.results.store(exchange, body: Data("x".utf8))
+    _ = state.results.store(exchange, body: Data("x".utf8))
     #expect(state.collectedBody == Data("x".utf8) && state.outcome.data == Data("x".utf8))
     state.bodies.value.chunks = ResponseChunks(executor: nil)
     #expect(state.collectedBody == nil && state.outcome.data == nil)
@@ -92,10 +92,10 @@ import Testing
     _ = state.add(request("x"))
     state.results.beginResponse(ResponseHead(status: 201))
     #expect((response() as? HTTPURLResponse)?.statusCode == 201)
-    state.results.store(Exchange(url: url, head: ResponseHead(status: 202)), body: nil)
+    _ = state.results.store(Exchange(url: url, head: ResponseHead(status: 202)), body: nil)
     #expect((response() as? HTTPURLResponse)?.statusCode == 202)
     let other = URLResponse(url: url, mimeType: "a/b", expectedContentLength: 1, textEncodingName: nil)
-    state.results.store(Exchange(url: url, other: other), body: nil)
+    _ = state.results.store(Exchange(url: url, other: other), body: nil)
     #expect(response() === other)
     _ = state.results.beginRetry()
     #expect(response() == nil)

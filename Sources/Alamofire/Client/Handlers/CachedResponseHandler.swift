@@ -100,11 +100,7 @@ extension Request {
   /// Sets the handler that decides about storing, instead of the session's. The last handler set is used.
   @discardableResult
   public func cacheResponse(using handler: any CachedResponseHandler) -> Self {
-    // The handler that is replaced is released outside of the lock.
-    _ = additions.withLock { additions in
-      defer { additions.value.cachedResponseHandler = handler }
-      return additions.value.cachedResponseHandler
-    }
+    _ = additions.withLock { replace(&$0.value.cachedResponseHandler, with: handler) }
     watch(for: .storing) { _ in }
     return self
   }

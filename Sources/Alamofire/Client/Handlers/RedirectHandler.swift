@@ -98,11 +98,7 @@ extension Request {
   /// Sets the handler that decides about redirects, instead of the session's. The last handler set is used.
   @discardableResult
   public func redirect(using handler: any RedirectHandler) -> Self {
-    // The handler that is replaced is released outside of the lock.
-    _ = additions.withLock { additions in
-      defer { additions.value.redirectHandler = handler }
-      return additions.value.redirectHandler
-    }
+    _ = additions.withLock { replace(&$0.value.redirectHandler, with: handler) }
     core.add(.redirects)
     return self
   }

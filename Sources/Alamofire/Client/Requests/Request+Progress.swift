@@ -22,7 +22,7 @@ extension Request {
   @preconcurrency
   @discardableResult
   public func uploadProgress(queue: DispatchQueue = .main, closure: @escaping ProgressHandler) -> Self {
-    core.watchProgress { $0.uploadHandler = (queue, closure) }
+    core.watchProgress { replace(&$0.uploadHandler, with: (queue, closure)) }
     return self
   }
 
@@ -30,7 +30,7 @@ extension Request {
   @preconcurrency
   @discardableResult
   public func downloadProgress(queue: DispatchQueue = .main, closure: @escaping ProgressHandler) -> Self {
-    core.watchProgress { $0.downloadHandler = (queue, closure) }
+    core.watchProgress { replace(&$0.downloadHandler, with: (queue, closure)) }
     return self
   }
 }

@@ -10,9 +10,9 @@ extension Request {
   public func onURLRequestCreation(
     on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (URLRequest) -> Void
   ) -> Self {
-    let current = core.state.withLock { state in
-      state.observed.added.value.watchers.requestHandler = (queue, handler)
-      return state.results.request
+    let (current, _) = core.state.withLock { state in
+      let earlier = replace(&state.observed.added.value.watchers.requestHandler, with: (queue, handler))
+      return (state.results.request, earlier)
     }
     if let current { queue.async { handler(current) } }
     return self
@@ -50,12 +50,12 @@ extension Request {
     let report: @Sendable ((any RunOwner)?) -> Void = { request in
       handler(request?.command(redacting: redaction) ?? Request.missingCommand)
     }
-    let (isReady, isUnstarted) = core.state.withLock { state in
+    let (isReady, isUnstarted, _) = core.state.withLock { state in
       guard state.results.request == nil, !state.observed.added.value.watchers.hasFailed else {
-        return (true, false)
+        return (true, false, nil as RequestWatchers.Handler<(any RunOwner)?>?)
       }
-      state.observed.added.value.watchers.cURLHandler = (queue, report)
-      return (false, state.lifecycle.run == .notStarted)
+      let earlier = replace(&state.observed.added.value.watchers.cURLHandler, with: (queue, report))
+      return (false, state.lifecycle.run == .notStarted, earlier)
     }
     if isUnstarted { core.awaitStart(of: self) }
     if isReady {

@@ -200,7 +200,7 @@ public class Request: @unchecked Sendable {
     if let credential = credential as? ClientIdentityCredential {
       core.present(credential.clientIdentity)
     } else {
-      core.state.withLock { $0.options.value.givenCredential = credential }
+      _ = core.state.withLock { replace(&$0.options.value.givenCredential, with: credential) }
     }
     return self
   }
@@ -269,10 +269,10 @@ extension Request {
   public func onURLSessionTaskCreation(
     on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (URLSessionTask) -> Void
   ) -> Self {
-    let hasTask = core.state.withLock { state in
+    let (hasTask, _) = core.state.withLock { state in
       state.observed.tasks.owner = self
-      state.observed.added.value.taskHandler = (queue, handler)
-      return state.observed.tasks.count > 0
+      let earlier = replace(&state.observed.added.value.taskHandler, with: (queue, handler))
+      return (state.observed.tasks.count > 0, earlier)
     }
     core.add(.events)
     if hasTask, let current = task { queue.async { handler(current) } }

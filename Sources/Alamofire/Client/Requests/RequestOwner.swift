@@ -48,10 +48,8 @@ struct RequestOwner: HopDelegate {
   func begin(_ hop: CurrentHop) {
     // A stored response that answers the hop does not use the sink.
     (hop.request.sink as? ObservedBody)?.forget()
-    core.state.withLock { state in
-      state.run.hop = hop
-      state.observed.tasks.begin()
-    }
+    // The earlier hop is released outside the lock, because its body may be an object of the caller.
+    _ = core.state.withLock { (replace(&$0.run.hop, with: hop), $0.observed.tasks.begin()) }
   }
 
   func challengeDecision(in sink: (any BodySink)?) -> CurrentHop.ChallengeDecision {

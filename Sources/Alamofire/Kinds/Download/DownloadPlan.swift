@@ -159,7 +159,9 @@ final class DownloadPlan: Sendable {
   }
 
   /// Keeps the request before its adaptation, for resume data.
-  func noteInitialRequest(_ request: URLRequest) { state.withLock { $0.initialRequest = request } }
+  func noteInitialRequest(_ request: URLRequest) {
+    _ = state.withLock { replace(&$0.initialRequest, with: request) }
+  }
 
   /// Returns the request of the next attempt: for the rest of the file if a background transfer has a part of it.
   func continuing(_ request: URLRequest) -> URLRequest {

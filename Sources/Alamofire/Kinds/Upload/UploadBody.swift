@@ -58,17 +58,11 @@ final class UploadBody: Sendable {
   /// The trailer fields of an ordinary upload.
   var trailers: RequestTrailers? {
     get { state.withLock { $0.trailers } }
-    set {
-      // The closure that is replaced is released outside of the lock, with what the user has captured.
-      _ = state.withLock { state in
-        defer { state.trailers = newValue }
-        return state.trailers
-      }
-    }
+    set { _ = state.withLock { replace(&$0.trailers, with: newValue) } }
   }
 
   /// Keeps the body of an attempt.
-  func use(_ content: UploadContent) { state.withLock { $0.content = content } }
+  func use(_ content: UploadContent) { _ = state.withLock { replace(&$0.content, with: content) } }
 
   /// Replaces the stream of the body by one that a delegate gave.
   func use(_ answer: UploadContent?, of request: @autoclosure () -> URLRequest?) throws(AFError) {
@@ -78,7 +72,7 @@ final class UploadBody: Sendable {
           .requestBodyStreamExhausted, "The session's delegate gave no stream for the body of the request.",
           url: request()?.url?.absoluteString ?? ""))
     }
-    state.withLock { $0.content = answer }
+    use(answer)
   }
 
   /// Whether there is a file that was created for the upload, and has not been removed yet.

@@ -78,10 +78,10 @@ final class UploadResumer: Sendable {
 
   /// Forgets everything but the options and the handler, because the caller sends the upload again.
   func restart() {
-    state.withLock { state in
+    _ = state.withLock { state in
       var new = ResumerState(policy: state.policy)
       new.checkpointHandler = state.checkpointHandler
-      state = new
+      return replace(&state, with: new)
     }
   }
 
@@ -102,10 +102,9 @@ final class UploadResumer: Sendable {
     case .failure: break
     }
     let resumption = try body.map { try self.resumption(of: $0) }
-    state.withLock { state in
-      state.uploadable = uploadable
-      state.body = body
+    _ = state.withLock { state in
       state.resumption = resumption
+      return (replace(&state.uploadable, with: uploadable), replace(&state.body, with: body))
     }
   }
 
@@ -341,7 +340,7 @@ final class UploadResumer: Sendable {
   var currentCheckpoint: Data? { state.withLock { $0.checkpoint } }
 
   func setCheckpointHandler(_ queue: DispatchQueue, _ closure: @escaping @Sendable (Data) -> Void) {
-    state.withLock { $0.checkpointHandler = (queue, closure) }
+    _ = state.withLock { replace(&$0.checkpointHandler, with: (queue, closure)) }
     noteCheckpoint()
   }
 

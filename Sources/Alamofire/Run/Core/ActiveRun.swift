@@ -207,14 +207,16 @@ extension RequestCore {
   /// Notes that a request without observers waits until it is resumed. Its task can be seen before that. Returns false
   /// if the request has its own observers, which have to be notified of the task first.
   func mayWaitUnobserved() -> Bool {
-    state.withLock { state in
-      guard state.lifecycle.state == .initialized || state.lifecycle.state == .suspended else { return true }
-      guard !state.hasTaskObservers else { return false }
-      state.observed.tasks.begin()
+    let (mayWait, _) = state.withLock { state -> (Bool, [any Sendable]) in
+      guard state.lifecycle.state == .initialized || state.lifecycle.state == .suspended else {
+        return (true, [])
+      }
+      guard !state.hasTaskObservers else { return (false, []) }
       // Observers that are added from now on look at the task themselves.
-      state.observed.tasks.isShown = true
-      return true
+      defer { state.observed.tasks.isShown = true }
+      return (true, state.observed.tasks.begin())
     }
+    return mayWait
   }
 }
 

@@ -23,23 +23,36 @@ struct AttemptTasks: Sendable {
   private var forgetsEarlier = false
 
   /// Counts the current attempt before it is sent; further calls have no effect.
-  mutating func begin() {
-    guard !hasBegun else { return }
+  ///
+  /// - Returns: What was forgotten of earlier attempts, which has to be released outside of the lock, because it may
+  ///   hold objects of the caller.
+  mutating func begin() -> [any Sendable] {
+    guard !hasBegun else { return [] }
+    defer {
+      hasBegun = true
+      count += 1
+    }
     if forgetsEarlier {
+      let forgotten: [any Sendable] = [tasks, unseen]
       (tasks, unseen, count) = ([], [:], 0)
       forgetsEarlier = false
+      return forgotten
     }
-    if count >= AttemptHistory.limit { forgetFirst() }
-    hasBegun = true
-    count += 1
+    return count >= AttemptHistory.limit ? forgetFirst() : []
   }
 
-  /// Forgets the oldest attempt, whose task others may still have.
-  private mutating func forgetFirst() {
+  /// Forgets the oldest attempt, whose task others may still have. Returns what is left of it.
+  private mutating func forgetFirst() -> [any Sendable] {
     count -= 1
-    if tasks.isEmpty { unseen[0] = nil } else { tasks.removeFirst() }
+    var forgotten: [any Sendable] = []
+    if !tasks.isEmpty {
+      forgotten.append(tasks.removeFirst())
+    } else if let view = unseen.removeValue(forKey: 0) {
+      forgotten.append(view)
+    }
     // Tasks are created in the order of the attempts, so that these are later ones.
     unseen = Dictionary(uniqueKeysWithValues: unseen.map { ($0 - 1, $1) })
+    return forgotten
   }
 
   /// Whether the task of the current attempt was created.

@@ -62,13 +62,18 @@ extension RequestCore {
   ) -> (
     handler: RequestWatchers.Handler<URLSessionTask>?, listeners: [AsyncStream<URLSessionTask>.Continuation]
   ) {
-    state.withLock { state in
+    typealias Shown = (
+      RequestWatchers.Handler<URLSessionTask>?, [AsyncStream<URLSessionTask>.Continuation], [any Sendable]
+    )
+    let (handler, listeners, _) = state.withLock { state -> Shown in
       state.observed.tasks.owner = request
-      state.observed.tasks.begin()
+      let forgotten = state.observed.tasks.begin()
       defer { state.observed.tasks.isShown = true }
-      guard !state.observed.tasks.isShown, state.observed.added.isChanged else { return (nil, []) }
-      return (state.observed.added.value.taskHandler, state.observed.added.value.listeners?.tasks ?? [])
+      guard !state.observed.tasks.isShown, state.observed.added.isChanged else { return (nil, [], forgotten) }
+      let added = state.observed.added.value
+      return (added.taskHandler, added.listeners?.tasks ?? [], forgotten)
     }
+    return (handler, listeners)
   }
 
   /// Returns the state of the request at the moment from which on its changes concern the task. Monitors have been

@@ -154,13 +154,9 @@ extension RequestCore {
     }
   }
 
-  func watchProgress(_ change: (inout ProgressReport) -> Void) {
-    // The closure that is replaced is released outside of the lock, with what the user has captured.
-    _ = state.withLock { state in
-      let former = state.observed.added.value.progress
-      change(&state.observed.added.value.progress)
-      return former
-    }
+  /// Changes the report. The handler that `change` returns, because it was replaced, is released outside the lock.
+  func watchProgress(_ change: (inout ProgressReport) -> ProgressReport.Handler?) {
+    _ = state.withLock { change(&$0.observed.added.value.progress) }
     add(.progress)
   }
 }

@@ -122,11 +122,7 @@ struct HeadHandler: Sendable {
 
 extension RequestCore {
   func setHeadHandler(_ handler: HeadHandler) {
-    // The handler that is replaced is released outside of the lock, with what the user has captured.
-    _ = state.withLock { state in
-      defer { state.observed.added.value.headHandler = handler }
-      return state.observed.added.value.headHandler
-    }
+    _ = state.withLock { replace(&$0.observed.added.value.headHandler, with: handler) }
     add(.head)
   }
 

@@ -70,11 +70,13 @@ extension RequestCore {
   /// Returns the source of a stream. All attempts share it, because the bytes that an earlier one has consumed cannot
   /// be sent again, and the rest alone must not be sent.
   func source(of stream: InputStream, length: Int64) -> InputStreamSource {
-    state.withLock { state in
-      if let source = state.bodies.value.streamSource, source.stream === stream { return source }
+    let (source, _) = state.withLock { state in
+      if let source = state.bodies.value.streamSource, source.stream === stream {
+        return (source, nil as InputStreamSource?)
+      }
       let source = InputStreamSource(stream, length: length)
-      state.bodies.value.streamSource = source
-      return source
+      return (source, replace(&state.bodies.value.streamSource, with: source))
     }
+    return source
   }
 }

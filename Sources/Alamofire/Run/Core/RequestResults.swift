@@ -35,10 +35,11 @@ struct RequestResults: Sendable {
   /// Returns the response whose body is being read, which is the response to `url`.
   mutating func begunResponse(to url: URL?) -> LazyResponse? { begun?.response(to: url) }
 
-  mutating func store(_ exchange: Exchange, body: Data?) {
-    self.exchange = exchange
+  /// Returns the exchange that the new one replaces.
+  mutating func store(_ exchange: Exchange, body: Data?) -> Exchange? {
     begun = nil
     data = body
+    return replace(&self.exchange, with: exchange)
   }
 
   /// Keeps the first error.
@@ -46,8 +47,8 @@ struct RequestResults: Sendable {
     if self.error == nil { self.error = error }
   }
 
-  /// Replaces the error with the error of a retrier that was asked about it.
-  mutating func replaceError(with error: AFError) { self.error = error }
+  /// Replaces the error with the error of a retrier that was asked about it. Returns the earlier error.
+  mutating func replaceError(with error: AFError) -> AFError? { replace(&self.error, with: error) }
 
   /// Makes the metrics of an attempt that ended before anything was sent.
   mutating func makeMissingExchange() {
@@ -156,16 +157,16 @@ extension RequestCore {
   func fail(_ error: AFError) { state.withLock { $0.results.fail(error) } }
 
   /// Replaces the error with the error of a retrier that was asked about it.
-  func replaceError(_ error: AFError) { state.withLock { $0.results.replaceError(with: error) } }
+  func replaceError(_ error: AFError) { _ = state.withLock { $0.results.replaceError(with: error) } }
 
   /// Stores the response and the metrics of an attempt, or of the part of it before a failure.
   func store(_ exchange: Exchange, body: Data?) {
-    state.withLock { $0.results.store(exchange, body: body) }
+    _ = state.withLock { $0.results.store(exchange, body: body) }
   }
 
   /// Stores the response to the handshake of a WebSocket connection. The metrics follow when the connection ends.
   func connected(_ head: ResponseHead) {
-    state.withLock { state in
+    _ = state.withLock { state in
       state.results.store(Exchange(url: state.currentRequest?.url, head: head), body: nil)
     }
   }
@@ -191,12 +192,12 @@ extension RequestCore {
     var notices: RequestWatchers.Notices?
     var listeners: RequestListeners?
     _ = state.withLock { state in
-      if session.makesRequestsAtOnce { state.observed.tasks.begin() }
+      let forgotten = session.makesRequestsAtOnce ? state.observed.tasks.begin() : []
       if state.observed.added.isChanged {
         notices = state.observed.added.value.watchers.requestCreated()
         listeners = state.observed.added.value.listeners
       }
-      return state.add(request)
+      return (state.add(request), forgotten)
     }
     if let listeners {
       for continuation in listeners.requests { continuation.yield(request) }

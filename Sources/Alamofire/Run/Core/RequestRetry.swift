@@ -19,19 +19,39 @@ extension RequestCore {
   func prepareRetry(
     of request: any RunOwner, because cause: RetryCause, failedSink sink: (any ResponseSink)? = nil
   ) -> Bool {
-    let isReady = state.withLock { state in
-      guard state.beginRetry(because: cause) else { return false }
+    // The attempt leaves errors, body streams and handlers of the caller, which are released outside the lock.
+    let left = state.withLock { state -> LeftByAttempt? in
+      let left = LeftByAttempt(state)
+      guard state.beginRetry(because: cause) else { return nil }
       state.resetForRetry(because: cause)
       // The readers of the body have received all of it.
-      if cause == .demand, state.bodies.isChanged { state.bodies.value.chunks = nil }
-      return true
+      if cause == .demand, state.bodies.isChanged {
+        state.bodies.value.chunks = nil
+        // Under the lock, so that the interest of a reader that is added at the same time stays.
+        remove(.body)
+      }
+      return left
     }
-    guard isReady else { return false }
+    guard left != nil else { return false }
     if cause == .continuation { return true }
-    if cause == .demand { remove(.body) }
     kind.beginAgain(because: cause)
     if notifiesMonitors { request.notify(.retrying(ofSink: sink)) }
     return true
+  }
+}
+
+/// The state that a retry forgets. A copy of the state alone would share the memory of what few requests have.
+private struct LeftByAttempt: Sendable {
+  let state: RequestCore.CoreState
+  let observers: AddedObservers?
+  let bodies: SharedBodies?
+  let history: AttemptHistory?
+
+  init(_ state: RequestCore.CoreState) {
+    self.state = state
+    observers = state.observed.added.read { copy $0 }
+    bodies = state.bodies.read { copy $0 }
+    history = state.results.history.read { copy $0 }
   }
 }
 

@@ -69,12 +69,12 @@ final class QueueSink<Kind: HandlerKind>: ResponseSink {
 
   func serialize(_ outcome: RequestOutcome) -> AFError? {
     let new: Response = serialization.response(to: outcome)
-    response.withLock { $0 = new }
+    _ = response.withLock { replace(&$0, with: new) }
     return serialization.isSerialized ? new.result.failure : nil
   }
 
   func replaceFailure(with error: AFError) {
-    response.withLock { $0 = $0?.failing(with: error) }
+    _ = response.withLock { replace(&$0, with: $0?.failing(with: error)) }
   }
 
   func announce(to request: any RunOwner) {
@@ -148,7 +148,7 @@ final class RunEnd: Sendable {
   /// Whether the run has ended.
   var isReached: Bool { state.withLock { $0.isReached } }
 
-  func keep(_ outcome: RequestOutcome) { state.withLock { $0.outcome = outcome } }
+  func keep(_ outcome: RequestOutcome) { _ = state.withLock { replace(&$0.outcome, with: outcome) } }
 
   func reach() { state.withLock { $0.isReached = true } }
 

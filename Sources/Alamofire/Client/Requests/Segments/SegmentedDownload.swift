@@ -167,7 +167,7 @@ public final class SegmentedDownload: Sendable {
   /// origin do not get it. Has to be called before the start.
   @discardableResult
   public func authenticate(with credential: URLCredential) -> Self {
-    core.state.withLock { $0.credential = credential }
+    _ = core.state.withLock { replace(&$0.credential, with: credential) }
     return self
   }
 

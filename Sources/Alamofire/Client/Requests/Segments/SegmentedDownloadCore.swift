@@ -279,14 +279,15 @@ final class SegmentedDownloadCore: Sendable {
       guard state.requests[id] != nil else { return [] }
       state.response = response
       if case .refused(let status, _) = answer, let source = state.sources[id] {
-        state.errors[source] = .responseValidationFailed(reason: .unacceptableStatusCode(code: status))
+        earlier = state.errors.updateValue(
+          .responseValidationFailed(reason: .unacceptableStatusCode(code: status)), forKey: source)
       }
       let actions = state.transfer.receive(
         answer, for: id, retryAfter: delay.map { .seconds(min($0, 60)) }, at: now)
       // The first response defines the version. Later ones are compared with it, but a stream has the whole file.
       if actions.contains(.beginAgain) || state.transfer.isStream { state.digest = nil }
       if !actions.contains(.stop(id)) { state.digest = state.digest ?? FileDigest(of: head) }
-      return actions
+      return (actions, earlier)
     }
     perform(actions)
     announceProgress(always: false)
@@ -305,12 +306,13 @@ final class SegmentedDownloadCore: Sendable {
       if !state.withLock({ $0.transfer.isStream }),
         let line = Journal.standard.line(of: .wrote(ByteRanges([room])))
       {
+      var earlier: AFError?
         file.append(line)
       }
     }
     let now = now
-    let actions = state.withLock { state -> [SegmentedTransfer.Action] in
-      guard state.requests[id] != nil else { return [] }
+    let (actions, _) = state.withLock { state -> ([SegmentedTransfer.Action], AFError?) in
+      guard state.requests[id] != nil else { return ([], nil) }
       state.rate.add(room.count, at: now)
       return state.transfer.wrote(room, excess: data.count - room.count, in: id, at: now)
     }
@@ -320,9 +322,9 @@ final class SegmentedDownloadCore: Sendable {
   }
 
   private func ended(_ id: Int, _ error: AFError?) {
-    let source = state.withLock { state -> Int? in
-      state.requests[id] = nil
-      return state.sources.removeValue(forKey: id)
+    // The request is released outside the lock.
+    let (source, _) = state.withLock { state in
+      (state.sources.removeValue(forKey: id), state.requests.removeValue(forKey: id))
     }
     guard let source else { return }
     switch error {
@@ -331,10 +333,10 @@ final class SegmentedDownloadCore: Sendable {
     default: break
     }
     let now = now
-    let actions = state.withLock { state in
+    let (actions, _) = state.withLock { state in
       // A request that ends well, or is replaced, does not explain why its source was dropped.
-      if let error { state.errors[source] = error }
-      return state.transfer.ended(id, SegmentedTransfer.End(error), at: now)
+      let earlier = error.flatMap { state.errors.updateValue($0, forKey: source) }
+      return (state.transfer.ended(id, SegmentedTransfer.End(error), at: now), earlier)
     }
     perform(actions)
   }

@@ -36,6 +36,9 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
 
     /// Whether every element was taken, and no other will follow.
     var isOver: Bool { ready.isEmpty && (isComplete || isFinished) }
+
+    /// Keeps only the completion. Returns the earlier events, whose values are released outside the lock.
+    mutating func dropValues() -> [Element] { replace(&ready, with: ready.filter { $0.completion != nil }) }
   }
 
   private let request: DataStreamRequest
@@ -64,9 +67,9 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
     while !Task.isCancelled {
       // The request may have been cancelled since the values were decoded.
       let isMuted = reader.runEnd.isMuted
-      let (element, isOver) = state.withLock { state in
-        if isMuted { state.ready.removeAll { $0.completion == nil } }
-        return (state.ready.popLast(), state.isOver)
+      let (element, isOver, _) = state.withLock { state in
+        let dropped = isMuted ? state.dropValues() : []
+        return (state.ready.popLast(), state.isOver, dropped)
       }
       if let element { return handedOut(element) }
       guard !isOver, readMore() else { return nil }
@@ -122,18 +125,15 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
     if case .stream(let value) = element.event { request.notifyParsed(value) }
     if case .stream(.failure) = element.event, request.automaticallyCancelOnStreamError {
       element.token.cancel()
-      state.withLock { $0.ready.removeAll { $0.completion == nil } }
+      _ = state.withLock { $0.dropValues() }
     }
     return element
   }
 
   func finish() {
-    let isFirst = state.withLock { state in
-      defer {
-        state.isFinished = true
-        state.ready = []
-      }
-      return !state.isFinished && !state.isComplete
+    let (isFirst, _) = state.withLock { state in
+      defer { state.isFinished = true }
+      return (!state.isFinished && !state.isComplete, replace(&state.ready, with: []))
     }
     guard isFirst else { return }
     if cancels, !reader.runEnd.isReached { request.cancel() }

@@ -92,9 +92,9 @@ extension Session {
   func downloadTask(resuming data: Data) -> URLSessionDownloadTask? {
     let request = download(
       ResumedRequest(data: data), runsUserCode: false, nil, false, nil, .resumeData(data))
-    request.core.state.withLock { state in
+    _ = request.core.state.withLock { state in
       state.observed.tasks.owner = request
-      state.observed.tasks.begin()
+      return state.observed.tasks.begin()
     }
     let task = request.core.tasks(of: request).first
     request.core.setUp(request, isEager: true)
