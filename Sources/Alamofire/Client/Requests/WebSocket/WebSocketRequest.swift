@@ -128,7 +128,9 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
   ///
   /// - Parameter message: A text or bytes, of any size.
   public func send(_ message: URLSessionWebSocketTask.Message) {
-    guard let error = flow.send(WebSocketMessage(message), isLimited: true, nil) else { return }
+    guard let error = flow.send(WebSocketMessage(message), isLimited: true, nil) else {
+      return awaitStart()
+    }
     core.cancel(self, because: error)
   }
 
@@ -157,7 +159,12 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
     let refusal = flow.send(message, isLimited: isLimited) { [weak core] error in
       completion(error.map { error in core?.error ?? error })
     }
-    if let refusal { completion(refusal) }
+    if let refusal { completion(refusal) } else { awaitStart() }
+  }
+
+  /// Lets the end of the session end the request if it was not started, because a message waits for it.
+  private func awaitStart() {
+    if core.state.withLock({ $0.lifecycle.run == .notStarted }) { core.awaitStart(of: self) }
   }
 
   // MARK: The end
