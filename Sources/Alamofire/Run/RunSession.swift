@@ -59,7 +59,7 @@ final class RunRegistry: Sendable {
     var free: [Int] = []
     /// Weak references to requests that wait for their start.
     var unstarted = UnstartedRequests()
-    /// Weak references to streams of bytes that have not ended.
+    /// Weak references to streams of bytes, and to downloads in segments, that have not ended.
     var streams: [ObjectIdentifier: WeakStream] = [:]
     /// The error for new requests after the end of the session; `nil` before.
     var reasonOfEnd: AFError?
@@ -120,7 +120,7 @@ final class RunRegistry: Sendable {
     return reason
   }
 
-  /// Adds a stream of bytes. Returns the error if the session has ended.
+  /// Adds a stream of bytes or a download in segments. Returns the error if the session has ended.
   func register(_ stream: any RegisteredStream) -> AFError? {
     state.withLock { state in
       guard state.reasonOfEnd == nil else { return state.reasonOfEnd }
@@ -133,7 +133,7 @@ final class RunRegistry: Sendable {
     state.withLock { _ = $0.streams.removeValue(forKey: ObjectIdentifier(stream)) }
   }
 
-  /// The streams of bytes that have not ended.
+  /// The streams of bytes, and the downloads in segments, that have not ended.
   var streams: [any RegisteredStream] { state.withLock { $0.streams.values.compactMap(\.stream) } }
 
   /// The requests that run.
@@ -169,7 +169,7 @@ final class RunRegistry: Sendable {
   }
 }
 
-/// A stream of bytes of a session.
+/// A stream of bytes, or a download in segments, of a session.
 protocol RegisteredStream: AnyObject, Sendable {
   func cancel()
   /// Ends the stream because its session has ended.

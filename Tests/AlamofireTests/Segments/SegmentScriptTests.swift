@@ -1,8 +1,9 @@
-import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPTestServer
 import Testing
+
+@testable import Alamofire
 
 private let KiB = 1024
 
@@ -343,6 +344,29 @@ private let KiB = 1024
     #expect(ContinuousClock.now - beginning >= .seconds(1))
     #expect(folder.hasOnly(file.bytes))
     #expect(file.questions.count >= 2)
+  }
+
+  @Test("A download that is cancelled during a delay is released", .timeLimit(.minutes(1)))
+  func releasedDuringDelay() async throws {
+    defer { folder.remove() }
+    let (file, gone) = (SegmentedFile(size: 100 * KiB), Latch())
+    file.script { _, _ in Reply.status(503).with(header: "Retry-After", value: "60") }
+    let server = try file.server()
+    let session = Session.real()
+    func cancelled() async {
+      let token = ReleaseSignal(gone)
+      let adapter = Adapter { request, _, completion in
+        withExtendedLifetime(token) { completion(.success(request)) }
+      }
+      let download = session.segmentedDownload(
+        server.url("/file"), interceptor: adapter, to: folder.destination)
+      download.resume()
+      #expect(await eventually { download.core.state.withLock { !$0.delays.isEmpty } })
+      download.cancel()
+      #expect(await download.response.error?.isExplicitlyCancelledError == true)
+    }
+    await cancelled()
+    await gone.wait()
   }
 
   @Test("A mirror that answers 429 is used again after its delay")

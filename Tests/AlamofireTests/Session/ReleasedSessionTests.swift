@@ -108,6 +108,59 @@ struct ReleasedSessionTests {
     }
   }
 
+  @Test("A message that waits for the start of a WebSocket request fails", arguments: [false, true])
+  func unsentMessage(isAwaited: Bool) async {
+    var session: Session? = Session(fake: FakeTransport())
+    let socket = session?.webSocketRequest(to: "ws://a.test/", shouldAutomaticallyResume: false)
+    if isAwaited {
+      let task = socket?.webSocketTask()
+      Task { [ends] in
+        do {
+          try await task?.send(.string("a"))
+          ends.add(nil)
+        } catch {
+          ends.add(error.asAFError)
+        }
+      }
+    } else {
+      socket?.send(.string("a"), queue: .global()) { [ends] result in
+        if case .failure(let error) = result { ends.add(error.asAFError) } else { ends.add(nil) }
+      }
+    }
+    session = nil
+    let error = await ends.wait(for: 1).first ?? nil
+    #expect(error?.isSessionDeinitializedError == true)
+    #expect(socket?.isFinished == true)
+  }
+
+  @Test("A download in segments without a request ends", arguments: [Start.never, .suspended])
+  func segments(start: Start) async throws {
+    let folder = try TemporaryFolder()
+    let fake = FakeTransport()
+    var session: Session? = Session(fake: fake, startRequestsImmediately: start != .never)
+    let download = session?.segmentedDownload("http://a.test/file", to: folder["file"])
+    if start == .suspended { download?.suspend() }
+    download?.response(queue: .global()) { [ends] in ends.add($0.error) }
+    session = nil
+    let error = await ends.wait(for: 1).first ?? nil
+    #expect(error?.isSessionDeinitializedError == true)
+    download?.resume()
+    #expect(await download?.response.error?.isSessionDeinitializedError == true)
+    #expect(fake.requests.isEmpty)
+  }
+
+  @Test("Cancelling all requests cancels a download in segments that was not started")
+  func cancelledSegments() async throws {
+    let folder = try TemporaryFolder()
+    let fake = FakeTransport()
+    let session = Session.retained(fake: fake, startRequestsImmediately: false)
+    let download = session.segmentedDownload("http://a.test/file", to: folder["file"])
+    session.cancelAllRequests()
+    download.resume()
+    #expect(await download.response.error?.isExplicitlyCancelledError == true)
+    #expect(fake.requests.isEmpty)
+  }
+
   // MARK: Running requests
 
   /// An event that a started request waits for.

@@ -17,7 +17,8 @@ extension Session {
   /// `URLProtocol` classes serve.
   public func transportSnapshot() async -> TransportSnapshot { await core.transportSnapshot() }
 
-  /// Cancels the requests that are running and the streams of bytes that are not over, then calls `completion`.
+  /// Cancels the requests that are running, and the streams of bytes and downloads in segments that are not over. Then
+  /// calls `completion`.
   ///
   /// - Parameters:
   ///   - queue: The queue of `completion`. Default: the main queue.

@@ -98,7 +98,7 @@ package final class SessionCore: Sendable {
 
   var activeRequests: [Request] { runs.registry.active.compactMap { $0 as? Request } }
 
-  /// The streams of bytes that have not ended.
+  /// The streams of bytes, and the downloads in segments, that have not ended.
   var activeStreams: [any RegisteredStream] { runs.registry.streams }
 
   var restoredRequests: [Request] { state.withLock { $0.restored } }

@@ -7,7 +7,7 @@ import Synchronization
 /// The implementation of a ``SegmentedDownload``: performs the actions of a ``SegmentedTransfer``.
 ///
 /// All events are handled on `queue`, one at a time. Files are read and written there, outside the lock.
-final class SegmentedDownloadCore: Sendable {
+final class SegmentedDownloadCore: RegisteredStream {
   enum Lifecycle: Sendable {
     case notStarted
     case running
@@ -39,6 +39,9 @@ final class SegmentedDownloadCore: Sendable {
     var isEnding = false
     /// Whether a delay has ended during a suspension.
     var isWakeUpMissed = false
+    /// The delays, with their numbers. Each retains the download, until its time or the end of the download.
+    var delays: [Int: Task<Void, Never>] = [:]
+    var lastDelay = 0
     var progressObservers = ProgressObservers()
     var handlers: [@Sendable (SegmentedDownload.Response) -> Void] = []
   }
@@ -74,7 +77,10 @@ final class SegmentedDownloadCore: Sendable {
     self.source = source
     self.target = target
     state = Mutex(SegmentsState(transfer: transfer))
+    if let error = session.runs.registry.register(self) { abandon(error) }
   }
+
+  deinit { session.runs.registry.unregister(self) }
 
   var destination: URL { target.destination }
   var partialFileURL: URL { target.partialFileURL }
@@ -120,6 +126,11 @@ final class SegmentedDownloadCore: Sendable {
 
   func cancel() {
     queue.async { self.conclude(.failure(.explicitlyCancelled)) }
+  }
+
+  /// Ends the download because its session has ended. A download without a running request would not learn of it.
+  func abandon(_ error: AFError) {
+    queue.async { self.conclude(.failure(error)) }
   }
 
   func addProgressHandler(_ handler: @escaping @Sendable (SegmentedDownload.Progress) -> Void) {
@@ -194,6 +205,22 @@ final class SegmentedDownloadCore: Sendable {
     perform(actions)
   }
 
+  private func wake(at time: Duration) {
+    let number = state.withLock { state in
+      state.lastDelay += 1
+      return state.lastDelay
+    }
+    let delay = Task { [self] in
+      guard (try? await Task.sleep(for: time - now)) != nil else { return }
+      queue.async { [self] in
+        state.withLock { $0.delays[number] = nil }
+        wake()
+      }
+    }
+    // This is a turn of the queue, so that the end of the delay follows.
+    state.withLock { $0.delays[number] = delay }
+  }
+
   func perform(_ actions: [SegmentedTransfer.Action]) {
     for action in actions {
       guard !state.withLock({ $0.isEnded }) else { return }
@@ -202,7 +229,7 @@ final class SegmentedDownloadCore: Sendable {
       case .stop(let id): stop(id)
       case .prepare(let version): prepare(version)
       case .wake(let time):
-        queue.asyncAfter(deadline: .now() + (time - now).seconds) { self.wake() }
+        wake(at: time)
       case .beginAgain: announceProgress(always: true)
       case .finish: finish()
       case .fail(let failure): conclude(.failure(error(for: failure)))
@@ -275,9 +302,10 @@ final class SegmentedDownloadCore: Sendable {
       RetryAfter.seconds(of: $0, date: head.block.value(of: "Date"), now: date)
     }
     let now = now
-    let actions = state.withLock { state -> [SegmentedTransfer.Action] in
-      guard state.requests[id] != nil else { return [] }
+    let (actions, _) = state.withLock { state -> ([SegmentedTransfer.Action], AFError?) in
+      guard state.requests[id] != nil else { return ([], nil) }
       state.response = response
+      var earlier: AFError?
       if case .refused(let status, _) = answer, let source = state.sources[id] {
         earlier = state.errors.updateValue(
           .responseValidationFailed(reason: .unacceptableStatusCode(code: status)), forKey: source)
@@ -306,13 +334,12 @@ final class SegmentedDownloadCore: Sendable {
       if !state.withLock({ $0.transfer.isStream }),
         let line = Journal.standard.line(of: .wrote(ByteRanges([room])))
       {
-      var earlier: AFError?
         file.append(line)
       }
     }
     let now = now
-    let (actions, _) = state.withLock { state -> ([SegmentedTransfer.Action], AFError?) in
-      guard state.requests[id] != nil else { return ([], nil) }
+    let actions = state.withLock { state -> [SegmentedTransfer.Action] in
+      guard state.requests[id] != nil else { return [] }
       state.rate.add(room.count, at: now)
       return state.transfer.wrote(room, excess: data.count - room.count, in: id, at: now)
     }
@@ -348,10 +375,13 @@ final class SegmentedDownloadCore: Sendable {
       state.isEnding = true
       let old = state
       state.requests = [:]
+      state.delays = [:]
       state.file = nil
       return old
     }
     guard let ending else { return }
+    session.runs.registry.unregister(self)
+    for delay in ending.delays.values { delay.cancel() }
     for request in ending.requests.values { request.cancel() }
     if let file = ending.file { close(file, ending, result) }
     let now = now
