@@ -47,6 +47,27 @@ import Testing
     }
   }
 
+  @Test("A handler that is added while the finished request is sent again receives the body")
+  func addedDuringRetry()
+    async
+  {
+    let session = Session.retained(fake: FakeTransport { _, _ in .text("body") })
+    for round in 0..<200 {
+      let request = session.request("http://a.test/")
+      _ = await request.end()
+      let (chunks, isAsked) = (Recorder<Data>(), Latch())
+      DispatchQueue.global().async {
+        session.retryRequest(request, withDelay: nil)
+        isAsked.open()
+      }
+      request.responseChunks(on: queue) { chunks.add($0) }
+      let response = await request.end()
+      await isAsked.wait()
+      #expect(response.error == nil)
+      #expect(chunks.values.reduce(Data(), +) == Data("body".utf8), "round \(round)")
+    }
+  }
+
   @Test("Each handler receives all chunks") func handlers() async {
     server.enqueue(.bytes(500_000))
     let checks = [PatternCheck(), PatternCheck()]

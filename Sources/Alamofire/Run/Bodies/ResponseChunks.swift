@@ -155,14 +155,16 @@ extension RequestCore {
     of request: any RunOwner, on queue: DispatchQueue, onRestart: (@Sendable () -> Void)?,
     _ handler: @escaping @Sendable (Data) -> Void
   ) {
-    let chunks = state.withLock { state in
-      let chunks = state.bodies.value.chunks ?? ResponseChunks(executor: session.executor)
-      state.bodies.value.chunks = chunks
-      return chunks
+    while true {
+      let chunks = state.withLock { state in
+        let chunks = state.bodies.value.chunks ?? ResponseChunks(executor: session.executor)
+        state.bodies.value.chunks = chunks
+        return chunks
+      }
+      let reader = chunks.add(on: queue, onRestart: onRestart, handler)
+      // Another thread may have sent the finished request again, whose body goes to other chunks.
+      if add(reader, of: chunks, for: request) { return }
     }
-    let reader = chunks.add(on: queue, onRestart: onRestart, handler)
-    add(.body)
-    add(reader, for: request)
   }
 
   var hasValidators: Bool { state.withLock { !$0.handlers.validators.isEmpty } }

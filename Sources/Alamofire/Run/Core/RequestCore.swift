@@ -90,6 +90,20 @@ package final class RequestCore: Sendable {
     }
   }
 
+  /// Adds a reader of the body. Returns false, without a change, if its chunks belong to an earlier run.
+  func add(_ reader: ResponseChunkReader, of chunks: ResponseChunks, for request: any RunOwner) -> Bool {
+    let resumes = resumesAutomatically
+    var isAdded = false
+    change(request, to: .resumed) { state in
+      guard state.bodies.read({ $0.chunks }) === chunks else { return .nothing }
+      add(.body)
+      state.handlers.add(reader)
+      isAdded = true
+      return state.lifecycle.handlerAdded(resumesAutomatically: resumes)
+    }
+    return isAdded
+  }
+
   /// Changes the state as the caller asks. Monitors are notified of the change before it takes effect.
   private func change(
     _ request: any RunOwner, to requested: RequestState,
