@@ -1,9 +1,10 @@
-import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPTestServer
 import HTTPWire
 import Testing
+
+@testable import Alamofire
 
 @Suite("The head of a response", .timeLimit(.minutes(5)))
 struct HeadHandlerTests {
@@ -43,6 +44,23 @@ struct HeadHandlerTests {
     let response = await request.end()
     #expect(response.error == nil)
     #expect(response.data?.count ?? 0 == size)
+  }
+
+  @Test("A head that arrives after a cancellation is not decided about") func afterCancellation() async {
+    let (gate, reached) = (Latch(), Latch())
+    let fake = FakeTransport(FakeReply.ok.held(by: gate, reached: reached))
+    let request = Session.retained(fake: fake).request("http://a.test/")
+    let decisions = Recorder<Decide>()
+    request.onHTTPResponse(on: .global()) { _, decide in decisions.add(decide) }
+    request.resume()
+    await reached.wait()
+    request.cancel()
+    // The transfer had read the head before it was cancelled.
+    #expect(request.core.headReceived(ResponseHead(status: 200)) == .proceed)
+    #expect(!request.core.park(at: .headDecision) {})
+    gate.open()
+    #expect(await request.end().error?.isExplicitlyCancelledError == true)
+    #expect(decisions.count == 0)
   }
 
   @Test("The body is not read before the decision") func body() async throws {

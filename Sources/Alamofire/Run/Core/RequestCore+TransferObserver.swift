@@ -163,10 +163,13 @@ extension RequestCore {
     if isObserved { notify(.head(response)) }
     for continuation in listeners ?? [] { continuation.yield(response) }
     guard let handler else { return .proceed }
-    let attempt = state.withLock { state in
+    let opened = state.withLock { state -> Int? in
+      // The wait for a decision that is opened after a cancellation would not be ended any more.
+      guard state.lifecycle.mayAttemptAgain || state.lifecycle.isClosing else { return nil }
       state.run.openHeadDecision()
       return state.results.retryCount
     }
+    guard let attempt = opened else { return .proceed }
     // A completion that is released without a call cannot hang the request.
     let answer = GuardedCompletion(whenForgotten: HeadDecision.allow) { [self] disposition in
       decided(disposition, attempt: attempt)
