@@ -80,8 +80,8 @@ package final class SharedTransfers: Sendable {
     var flights: [Key: Flight] = [:]
     /// Numbers of requests that have not joined yet.
     var reserved: Set<UInt64> = []
-    /// Outcomes of requests that do not wait yet.
-    var outcomes: [UInt64: Outcome] = [:]
+    /// Outcomes of requests that do not wait yet, with the last byte counts.
+    var outcomes: [UInt64: (outcome: Outcome, count: ByteCount)] = [:]
     var lastNumber: UInt64 = 0
   }
 
@@ -138,12 +138,17 @@ package final class SharedTransfers: Sendable {
     }
   }
 
-  /// Records that a request has received the head. Returns the current byte counts of the transfer.
-  func knowsHead(_ key: Key, _ id: UInt64) -> ByteCount? {
+  /// Records that a request has received the head and the byte counts `reported`. Returns the counts that the request
+  /// has to receive first, because they are different; later counts would otherwise overtake these.
+  func knowsHead(_ key: Key, _ id: UInt64, after reported: ByteCount) -> ByteCount? {
     state.withLock { state in
-      guard let index = state.flights[key]?.members.firstIndex(where: { $0.id == id }) else { return nil }
+      guard let index = state.flights[key]?.members.firstIndex(where: { $0.id == id }) else {
+        // The transfer may have ended in the meantime.
+        return state.outcomes[id].flatMap { $0.count == reported ? nil : $0.count }
+      }
+      if let count = state.flights[key]?.count, count != reported { return count }
       state.flights[key]?.members[index].knowsHead = true
-      return state.flights[key]?.count
+      return nil
     }
   }
 
@@ -151,7 +156,7 @@ package final class SharedTransfers: Sendable {
   func outcome(_ key: Key, _ id: UInt64) async -> Outcome {
     await withCheckedContinuation { continuation in
       let outcome = state.withLock { state -> Outcome? in
-        if let outcome = state.outcomes.removeValue(forKey: id) { return outcome }
+        if let outcome = state.outcomes.removeValue(forKey: id)?.outcome { return outcome }
         guard let index = state.flights[key]?.members.firstIndex(where: { $0.id == id }) else {
           return .failure(.left)
         }
@@ -211,9 +216,11 @@ package final class SharedTransfers: Sendable {
   func ended(_ key: Key, _ flight: UInt64, _ outcome: Outcome) {
     let members = state.withLock { state -> [Member] in
       guard state.flights[key]?.number == flight else { return [] }
-      let members = state.flights.removeValue(forKey: key)?.members ?? []
-      for member in members where member.continuation == nil { state.outcomes[member.id] = outcome }
-      return members
+      guard let ended = state.flights.removeValue(forKey: key) else { return [] }
+      for member in ended.members where member.continuation == nil {
+        state.outcomes[member.id] = (outcome, ended.count)
+      }
+      return ended.members
     }
     for member in members { member.continuation?.resume(returning: outcome) }
   }
@@ -272,7 +279,11 @@ struct SharedTransport: AsyncTransport {
   ) {
     let openings = room.resumptions
     if observer.headReceived(head) == .hold { room.suspend(unlessResumedSince: openings) }
-    if let count = shared.knowsHead(key, id) { observer.bytesMoved(count) }
+    var reported = ByteCount()
+    while let count = shared.knowsHead(key, id, after: reported) {
+      observer.bytesMoved(count)
+      reported = count
+    }
   }
 
   private func begin(_ request: WireRequest, _ key: SharedTransfers.Key, _ flight: UInt64) {
