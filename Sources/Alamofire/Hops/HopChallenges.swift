@@ -173,11 +173,17 @@ extension HopLoop {
   func checkDeadline() throws(AFError) {
     let request = request
     guard let deadline = request.deadline, deadline <= .now else { return }
-    throw .sessionTaskFailed(
+    throw .unansweredQuestion(to: request.url)
+  }
+}
+
+extension AFError {
+  /// Makes the error of a request whose delegate, or another object of the caller, did not answer in time.
+  static func unansweredQuestion(to url: String?) -> AFError {
+    .sessionTaskFailed(
       error: URLError(
-        .timedOut,
-        "The delegate did not answer a challenge of \(request.origin.host) before timeoutIntervalForResource was over.",
-        url: request.url, phase: .total))
+        .timedOut, "A question to the delegate was not answered before timeoutIntervalForResource was over.",
+        url: url, phase: .total))
   }
 }
 

@@ -123,7 +123,7 @@ protocol HopDelegate: Sendable {
   /// Returns the work that asks the delegate for another body; `nil` if it cannot replace this one. The answer of the
   /// work is `nil` if the body stays.
   func questionAboutBody(
-    inPlaceOf source: any BodySource
+    inPlaceOf source: any BodySource, deadline: MonotonicTime?
   ) -> (@Sendable () async throws(AFError) -> RequestBody?)?
 }
 

@@ -62,6 +62,7 @@ extension HopLoop {
     }
     return .task(question.ask) { (hops, answer) throws(AFError) in
       try hops.delegate.checkAlive()
+      try hops.checkDeadline()
       return try hops.redirect(by: plan, head, proposing: question.proposed, answer)
     }
   }

@@ -87,7 +87,7 @@ extension HopLoop {
   /// requires. Without one the transport ends the request with an error.
   func provideBody() -> Outcome<HopLoop> {
     guard delegate.observers.contains(.task), case .source(let source) = request.body, !source.isRepeatable,
-      let question = delegate.questionAboutBody(inPlaceOf: source)
+      let question = delegate.questionAboutBody(inPlaceOf: source, deadline: request.deadline)
     else { return .done }
     return .task(question) { hops, body in
       if let body { hops.request = hops.request.changing { $0.body = body } }

@@ -107,7 +107,9 @@ struct Attempt: Sendable {
     } then: { _, _ in
       .gate(.resumed) { (attempt) throws(AFError) in
         try attempt.core.checkAlive()
-        guard let work = attempt.request.questionAboutBodyStream() else { return .done }
+        let core = attempt.core
+        let deadline = core.session.settings.deadline(core.profile)
+        guard let work = attempt.request.questionAboutBodyStream(deadline: deadline) else { return .done }
         return .task(work)
       }
     }

@@ -28,7 +28,7 @@ protocol RunOwner: AnyObject, Sendable {
   func retryDecision(about failure: AFError) async -> RetryDecision
 
   /// Returns the work that asks the delegate for a stream of the body; `nil` if the body is none.
-  func questionAboutBodyStream() -> (@Sendable () async throws(AFError) -> Void)?
+  func questionAboutBodyStream(deadline: MonotonicTime?) -> (@Sendable () async throws(AFError) -> Void)?
 
   /// Notes that the request was the last one of a session that has ended.
   func wasLastOfSession()

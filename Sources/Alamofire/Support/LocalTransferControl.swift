@@ -1,4 +1,5 @@
 import Foundation
+import HTTPSystem
 package import HTTPWire
 import Synchronization
 
@@ -9,16 +10,23 @@ package final class LocalTransferControl: TransferControl {
     var isClosed = false
     var isFull = false
     var isCancelled = false
+    /// Whether the deadline has ended a wait.
+    var isOver = false
     var resumptions = 0
     var reader: CheckedContinuation<Void, Never>?
 
-    var mayPass: Bool { isCancelled || !(isClosed || isFull) }
+    var mayPass: Bool { isCancelled || isOver || !(isClosed || isFull) }
   }
 
   /// Whether bytes may move, and what waits for that, for any thread.
   private let state = Mutex(State())
+  /// The end of the total time of the request; `nil` without a limit.
+  private let deadline: MonotonicTime?
 
-  package init() {}
+  /// Makes the control of a transfer.
+  ///
+  /// - Parameter deadline: The end of its total time, which a suspension does not stop.
+  package init(deadline: MonotonicTime? = nil) { self.deadline = deadline }
 
   /// The number of calls of ``resume()``.
   package var resumptions: Int { state.withLock { $0.resumptions } }
@@ -56,17 +64,27 @@ package final class LocalTransferControl: TransferControl {
 
   package func hasRoom() { change { $0.isFull = false } }
 
-  /// Returns when bytes may move.
+  /// Returns when bytes may move. Throws after a cancellation, and after the deadline.
   package func pass() async throws(TransportFailure) {
+    if !state.withLock({ $0.mayPass }) { await wait() }
+    let (isCancelled, isOver) = state.withLock { ($0.isCancelled, $0.isOver) }
+    if isCancelled { throw TransportFailure(.cancelled, "The request was cancelled.") }
+    guard isOver || deadline.map({ $0 <= .now }) == true else { return }
+    throw TransportFailure(
+      .timedOut, "The response was not complete in time (timeoutIntervalForResource).", phase: .total)
+  }
+
+  private func wait() async {
+    let timer = deadline.map { deadline in
+      DispatchSource.timer(at: DispatchTime(deadline)) { [weak self] in self?.change { $0.isOver = true } }
+    }
+    defer { timer?.cancel() }
     await withCheckedContinuation { continuation in
       let mayPass = state.withLock { state in
         if !state.mayPass { state.reader = continuation }
         return state.mayPass
       }
       if mayPass { continuation.resume() }
-    }
-    guard !state.withLock({ $0.isCancelled }) else {
-      throw TransportFailure(.cancelled, "The request was cancelled.")
     }
   }
 

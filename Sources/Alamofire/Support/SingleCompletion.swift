@@ -66,13 +66,7 @@ private final class CompletionWaiter<Value: Sendable>: Sendable {
 
   /// Answers at the deadline, unless the timer is cancelled before.
   func timer(_ deadline: MonotonicTime, _ value: Value) -> any DispatchSourceTimer {
-    let rest = MonotonicTime.now.duration(to: deadline) / .milliseconds(1)
-    let timer = DispatchSource.makeTimerSource()
-    // A moment later, so that the deadline is over by every clock.
-    timer.schedule(deadline: .now() + .milliseconds(Int(min(max(0, rest), 1e12)) + 2))
-    timer.setEventHandler { [weak self] in self?.answer(value) }
-    timer.resume()
-    return timer
+    DispatchSource.timer(at: DispatchTime(deadline)) { [weak self] in self?.answer(value) }
   }
 
   /// Returns the answer if there is one already, as most adapters give it.

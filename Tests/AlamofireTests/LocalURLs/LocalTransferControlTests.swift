@@ -1,6 +1,8 @@
-import Alamofire
+import HTTPSystem
 import HTTPWire
 import Testing
+
+@testable import Alamofire
 
 @Suite(.timeLimit(.minutes(5))) struct LocalTransferControlTests {
   @Test("An open control does not block") func open() async throws {
@@ -42,6 +44,41 @@ import Testing
     async let passed: Void = control.pass()
     control.hasRoom()
     try await passed
+  }
+
+  @Test("The deadline ends a suspension, and a full sink") func deadline() async {
+    let controls = (0..<2).map { _ in LocalTransferControl(deadline: .now) }
+    controls[0].suspend()
+    controls[1].expectFullness()
+    for control in controls {
+      let failure = await #expect(throws: TransportFailure.self) { try await control.pass() }
+      #expect(failure?.kind == .timedOut)
+    }
+  }
+
+  @Test("A control is open after the deadline of another one, and throws after its own") func openDeadline()
+    async throws
+  {
+    try await LocalTransferControl(deadline: .now + .seconds(3600)).pass()
+    await #expect(throws: TransportFailure.self) { try await LocalTransferControl(deadline: .now).pass() }
+  }
+
+  @Test("Content without a transfer over the network observes the deadline of its request") func transports()
+    async throws
+  {
+    let origin = try #require(Origin(url: "http://a.test/"))
+    let request = WireRequest(url: "data:,a", origin: origin, profile: ConnectionProfile()) { parts in
+      parts.deadline = .now
+    }
+    let transports: [any AsyncTransport] = [
+      LocalTransport(), StoredResponseTransport(head: ResponseHead(status: 200), body: nil),
+    ]
+    for transport in transports {
+      let failure = await #expect(throws: TransportFailure.self) {
+        try await transport.response(to: request, observer: SilentObserver { _ in })
+      }
+      #expect(failure?.kind == .timedOut, "\(type(of: transport))")
+    }
   }
 
   @Test("A cancelled control throws") func cancelled() async {

@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPWire
 
 extension Request: RunOwner {
@@ -7,18 +8,23 @@ extension Request: RunOwner {
 
   func wasLastOfSession() { session.notifyInvalidOnce() }
 
-  func questionAboutBodyStream() -> (@Sendable () async throws(AFError) -> Void)? {
+  func questionAboutBodyStream(
+    deadline: MonotonicTime?
+  ) -> (@Sendable () async throws(AFError) -> Void)? {
     guard let body = (self as? UploadRequest)?.body, let ours = body.content, ours.stream != nil,
       let task = tasks.last
     else { return nil }
     return { [core, session] () throws(AFError) in
       let answer: UploadContent? = await session.delegateAnswer(
-        whenForgotten: ours, whenCancelled: nil
+        whenForgotten: ours, whenCancelled: nil, deadline: deadline
       ) { delegate, facade, completion in
         delegate.urlSession(
           facade, task: task, needNewBodyStream: { stream in completion(stream.map { .stream($0) }) })
       }
       try core.checkAlive()
+      if answer == nil, let deadline, deadline <= .now {
+        throw .unansweredQuestion(to: core.state.withLock { $0.results.request }?.url?.absoluteString)
+      }
       try body.use(answer, of: core.state.withLock { $0.results.request })
     }
   }

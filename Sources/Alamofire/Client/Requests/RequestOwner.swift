@@ -135,7 +135,7 @@ struct RequestOwner: HopDelegate {
       let proposed = URLRequest(proposing: next, to: original)
     else { return nil }
     return RedirectQuestion(proposed: proposed) { [session = request.session] in
-      await session.delegateAnswer(whenForgotten: proposed, whenCancelled: nil) {
+      await session.delegateAnswer(whenForgotten: proposed, whenCancelled: nil, deadline: next.deadline) {
         delegate, facade, completion in
         delegate.urlSession(
           facade, task: task, willPerformHTTPRedirection: redirect, newRequest: proposed
@@ -145,9 +145,10 @@ struct RequestOwner: HopDelegate {
   }
 
   func questionAboutBody(
-    inPlaceOf source: any BodySource
+    inPlaceOf source: any BodySource, deadline: MonotonicTime?
   ) -> (@Sendable () async throws(AFError) -> RequestBody?)? {
-    guard let body, let spent = body.content, spent.stream != nil, let ask = request.questionAboutBodyStream()
+    guard let body, let spent = body.content, spent.stream != nil,
+      let ask = request.questionAboutBodyStream(deadline: deadline)
     else { return nil }
     return { [core] () throws(AFError) in
       try await ask()
@@ -198,12 +199,11 @@ extension Request {
         : Exchange(url: URL(wire: candidate.request.url), head: candidate.head).httpResponse
     else { return }
     let proposed = CachedURLResponse(response: response, data: candidate.body)
-    let answer = await SingleCompletion.answer(whenForgotten: proposed, whenCancelled: nil) { completion in
-      let delegate = session.delegate
-      let facade = session.facade
-      session.rootQueue.async {
-        delegate.urlSession(facade, dataTask: task, willCacheResponse: proposed) { completion($0) }
-      }
+    // Without an answer before the deadline, the response is not stored.
+    let answer: CachedURLResponse? = await session.delegateAnswer(
+      whenForgotten: proposed, whenCancelled: nil, deadline: candidate.request.deadline
+    ) { delegate, facade, completion in
+      delegate.urlSession(facade, dataTask: task, willCacheResponse: proposed) { completion($0) }
     }
     // The server's head, unless an observer has replaced it.
     session.cache.store(answer, as: candidate, head: answer?.response === response ? candidate.head : nil)

@@ -201,7 +201,7 @@ struct StoredResponseTransport: AsyncTransport {
   func response(
     to request: WireRequest, observer: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse {
-    let control = LocalTransferControl()
+    let control = LocalTransferControl(deadline: request.deadline)
     defer { observer.transferEnded() }
     control.begin(observer.transferBegan(control))
     try await control.pass()

@@ -253,7 +253,7 @@ struct SharedTransport: AsyncTransport {
   ) async throws(TransportFailure) -> WireResponse {
     let key = SharedTransfers.Key(
       request, in: shared.era, removalCount: removalCount)
-    let room = LocalTransferControl()
+    let room = LocalTransferControl(deadline: request.deadline)
     let id = shared.reserve()
     defer { observer.transferEnded() }
     room.begin(observer.transferBegan(SharedTransferControl(shared: shared, key: key, id: id, room: room)))

@@ -16,7 +16,7 @@ struct StoredTransport: AsyncTransport {
     var times = TransferMetrics.Values()
     times.start = Date().timeIntervalSince1970
     let begin = ContinuousClock.now
-    let control = LocalTransferControl()
+    let control = LocalTransferControl(deadline: request.deadline)
     defer { observer.transferEnded() }
     control.begin(observer.transferBegan(control))
     try await control.pass()

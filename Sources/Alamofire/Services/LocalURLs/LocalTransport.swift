@@ -11,7 +11,7 @@ struct LocalTransport: AsyncTransport {
   func response(
     to request: WireRequest, observer: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse {
-    let control = LocalTransferControl()
+    let control = LocalTransferControl(deadline: request.deadline)
     defer { observer.transferEnded() }
     control.begin(observer.transferBegan(control))
     return try await Self.serve(request, observer, control)
