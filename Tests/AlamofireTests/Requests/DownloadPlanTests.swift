@@ -1,4 +1,6 @@
 import Foundation
+import HTTPSystem
+import HTTPWire
 import Testing
 
 @testable import Alamofire
@@ -14,6 +16,22 @@ import Testing
     #expect(plan.forgetResults() == file && plan.fileURL == nil && plan.resumeData == nil)
     plan.fileURL = file
     #expect(plan.takeFileURL() == file && plan.takeFileURL() == nil && plan.forgetResults() == nil)
+  }
+
+  @Test("The file of an attempt that is forgotten is removed later, on another thread") func forgotten()
+    throws
+  {
+    let origin = try #require(Origin(url: "http://a.test/"))
+    let parts = WireRequest.Parts(url: "http://a.test/", origin: origin, profile: ConnectionProfile())
+    for takesData in [false, true] {
+      let file = try #require(try plan.sink(for: parts) as? FileSink)
+      #expect(file.begin(ResponseHead(status: 200), wake: {}) == nil)
+      _ = Array("a".utf8).withUnsafeBytes { file.receive($0) }
+      if takesData { #expect(plan.takeResumeData() == nil) } else { plan.forget() }
+      #expect(FileManager.default.fileExists(atPath: file.path) && plan.hasForgotten)
+      plan.removeForgotten()
+      #expect(!FileManager.default.fileExists(atPath: file.path) && !plan.hasForgotten)
+    }
   }
 
   @Test("Each handler of resume data is called once, and any of them asks for the data") func handlers() {

@@ -154,7 +154,12 @@ final class DownloadKind: RequestKind {
   /// file at a destination stays.
   private func forgetFileOfCancelled(_ core: RequestCore) {
     guard core.isCancelled, let file = plan.takeFileURL() else { return }
-    if plan.destination == nil { try? FileManager.default.removeItem(at: file) }
+    if plan.destination == nil { plan.removeLater { try? FileManager.default.removeItem(at: file) } }
+  }
+
+  var leftovers: (@Sendable () -> Void)? {
+    guard plan.hasForgotten else { return nil }
+    return { [plan] in plan.removeForgotten() }
   }
 
   /// Calls the handlers of `cancel(byProducingResumeData:)`, once.
@@ -180,6 +185,8 @@ final class DownloadKind: RequestKind {
     case .continuation: break
     }
     plan.forget()
+    // A retry begins on the pool, or on the thread of its caller.
+    plan.removeForgotten()
   }
 
   // MARK: The results

@@ -4,17 +4,6 @@ import HTTPSystem
 import HTTPWire
 import Synchronization
 
-/// The options of a move, as `DownloadRequest.Options` has them.
-struct MoveOptions: OptionSet, Sendable {
-  static let createIntermediateDirectories = MoveOptions(rawValue: 1 << 0)
-  static let removePreviousFile = MoveOptions(rawValue: 1 << 1)
-
-  let rawValue: Int
-}
-
-/// A closure that returns the location of a complete file, as `DownloadRequest.Destination` does.
-typealias FileDestination = @Sendable (URL, HTTPURLResponse) -> (URL, MoveOptions)
-
 /// The file of a download.
 final class DownloadPlan: Sendable {
   private typealias WritePosition =
@@ -135,6 +124,8 @@ final class DownloadPlan: Sendable {
     /// Whether a cancellation asked for resume data, and its completion handlers.
     var producesResumeData = false
     var resumeDataHandlers: [@Sendable (Data?) -> Void] = []
+    /// The work that removes files which no response and no resume data name any more.
+    var removals: [@Sendable () -> Void] = []
     /// The request before its adapters, which run again for the rest of the file. Their fields may be secrets.
     var initialRequest: URLRequest?
   }
@@ -246,13 +237,24 @@ final class DownloadPlan: Sendable {
     }
   }
 
-  /// Removes the bytes of the attempt, before another one begins at the same offset, or because the download was
-  /// cancelled. The file of the user's resume data stays.
+  /// Forgets the bytes of the attempt, before another one begins at the same offset, or because the download was
+  /// cancelled. ``removeForgotten()`` removes them. The file of the user's resume data stays.
   func forget() {
     state.withLock { $0.awaitsHandler = false }
     guard let left = take() else { return }
     _ = left.file.finish()
-    left.remove()
+    removeLater { left.remove() }
+  }
+
+  /// Keeps work that removes a file. A large file takes time, for which the loop must not wait.
+  func removeLater(_ remove: @escaping @Sendable () -> Void) { state.withLock { $0.removals.append(remove) } }
+
+  /// Whether there are files to remove.
+  var hasForgotten: Bool { state.withLock { !$0.removals.isEmpty } }
+
+  /// Removes the files that were forgotten, on the current thread.
+  func removeForgotten() {
+    for remove in state.withLock({ replace(&$0.removals, with: []) }) { remove() }
   }
 
   /// The file in the temporary folder to which a background download without a destination is moved.
@@ -331,16 +333,16 @@ final class DownloadPlan: Sendable {
     }
   }
 
-  /// Takes the resume data of a failed attempt; if there are none, its file is removed. The user's resume data stay
+  /// Takes the resume data of a failed attempt; if there are none, its file is forgotten. The user's resume data stay
   /// valid until newer ones exist.
   func takeResumeData() -> Data? {
     if var left = take() {
       _ = left.file.finish()
       if let data = left.resumeData(of: state.withLock({ $0.initialRequest })) {
-        left.removePart()
+        removeLater { [left] in left.removePart() }
         return data
       }
-      left.remove()
+      removeLater { [left] in left.remove() }
     }
     return earlierData
   }
