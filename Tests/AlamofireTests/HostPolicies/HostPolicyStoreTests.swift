@@ -68,6 +68,31 @@ struct HostPolicyStoreTests {
     #expect(store.read { $0.hosts(now: $1) } == ["b.test"])
   }
 
+  /// A table that calls a closure when its text is made.
+  private struct WatchedTable: HostPolicyTable {
+    static let title = "# watched 1"
+    let onText: @Sendable () -> Void
+
+    func lines(now: Int64) -> [String] {
+      onText()
+      return []
+    }
+
+    mutating func read(_ line: Substring) -> Bool { true }
+  }
+
+  @Test("The table can be used while its text is made") func textOutsideLock() async throws {
+    let (file, known) = (FakePolicyFile(), Recorder<HostPolicyStore<WatchedTable>>())
+    let texts = Recorder<Bool>()
+    let table = WatchedTable { texts.add(known.values.allSatisfy { store in store.read { _, _ in true } }) }
+    let store = HostPolicyStore(table, file: file, now: { 0 })
+    known.add(store)
+    try store.save()
+    store.change { _, _ in true }
+    await file.untilWritten(2)
+    #expect(texts.values == [true, true])
+  }
+
   @Test("Saving without a file has no effect") func noFile() throws {
     try StrictTransportSecurity().save()
     #expect(StrictTransportSecurity().storageError == nil)

@@ -73,30 +73,31 @@ package final class HostPolicyStore<Table: HostPolicyTable>: HostPolicyStorage {
     var written: UInt64 = 0
     while true {
       let now = now()
-      let next = state.withLock { state -> (text: String, edition: UInt64)? in
+      // A copy, because the thread of the loop may wait for the lock.
+      let next = state.withLock { state -> (table: Table, edition: UInt64)? in
         guard state.edition > written else {
           state.isWriting = false
           return nil
         }
-        return (state.table.text(now: now), state.edition)
+        return (state.table, state.edition)
       }
       guard let next else { return }
       written = next.edition
-      try? write(next.text, next.edition)
+      try? write(next.table.text(now: now), next.edition)
     }
   }
 
   package func save() throws(HostStorageError) {
     let now = now()
-    let (text, edition, error) = state.withLock { state in
+    let (table, edition, error) = state.withLock { state in
       state.edition += 1
-      return (state.table.text(now: now), state.edition, state.error)
+      return (state.table, state.edition, state.error)
     }
     guard file != nil else {
       if let error { throw error }
       return
     }
-    try write(text, edition)
+    try write(table.text(now: now), edition)
   }
 
   private func write(_ text: String, _ edition: UInt64) throws(HostStorageError) {
