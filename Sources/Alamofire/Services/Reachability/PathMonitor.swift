@@ -21,6 +21,7 @@ package final class NetworkPathMonitor: PathMonitor {
   private struct State {
     var watch: (any NetworkWatch)?
     var onResult: (@Sendable (PathResult) -> Void)?
+    var timer: (any DispatchSourceTimer)?
   }
 
   private let source: any NetworkSource
@@ -59,11 +60,13 @@ package final class NetworkPathMonitor: PathMonitor {
     let isObserved = state.withLock { state in
       guard state.onResult != nil else { return false }
       state.watch = watch
+      state.timer = DispatchSource.timer(at: .now() + maximumWait, on: queue) { [weak self] in
+        self?.end(.timeout)
+      }
       return true
     }
     if !isObserved { watch?.stop() }
     queue.async { [weak self] in self?.look() }
-    queue.asyncAfter(deadline: .now() + maximumWait) { [weak self] in self?.end(.timeout) }
   }
 
   package func stop() { _ = taken() }
@@ -75,21 +78,24 @@ package final class NetworkPathMonitor: PathMonitor {
   private func end(_ result: PathResult) { taken()?(result) }
 
   private func taken() -> (@Sendable (PathResult) -> Void)? {
-    let (watch, onResult) = state.withLock { state in
-      defer { state = State() }
-      return (state.watch, state.onResult)
-    }
-    watch?.stop()
-    return onResult
+    let taken = state.withLock { replace(&$0, with: State()) }
+    taken.watch?.stop()
+    taken.timer?.cancel()
+    return taken.onResult
   }
 }
 
 /// Waits until a manager reports that its target is reachable, with a timeout.
 final class ManagedPathMonitor: PathMonitor {
+  private struct State {
+    var onResult: (@Sendable (PathResult) -> Void)?
+    var timer: (any DispatchSourceTimer)?
+  }
+
   private let manager: NetworkReachabilityManager?
   let maximumWait: DispatchTimeInterval
   /// The wait for a network, for attempts and the queue of the monitor.
-  private let onResult = Mutex<(@Sendable (PathResult) -> Void)?>(nil)
+  private let state = Mutex(State())
 
   /// Makes a monitor that waits for a manager.
   ///
@@ -102,14 +108,19 @@ final class ManagedPathMonitor: PathMonitor {
   deinit { stop() }
 
   func start(onResult: @escaping @Sendable (PathResult) -> Void) {
-    self.onResult.withLock { $0 = onResult }
+    state.withLock { $0.onResult = onResult }
     guard let manager else { return end(.timeout) }
     let queue = manager.reachabilityQueue
     let isListening = manager.startListening(onQueue: queue) { [weak self] status in
       if case .reachable = status { self?.end(.pathAvailable) }
     }
     guard isListening else { return end(.timeout) }
-    queue.asyncAfter(deadline: .now() + maximumWait) { [weak self] in self?.end(.timeout) }
+    state.withLock { state in
+      guard state.onResult != nil else { return }
+      state.timer = DispatchSource.timer(at: .now() + maximumWait, on: queue) { [weak self] in
+        self?.end(.timeout)
+      }
+    }
   }
 
   func stop() { _ = taken() }
@@ -117,12 +128,10 @@ final class ManagedPathMonitor: PathMonitor {
   private func end(_ result: PathResult) { taken()?(result) }
 
   private func taken() -> (@Sendable (PathResult) -> Void)? {
-    let taken = onResult.withLock { onResult in
-      defer { onResult = nil }
-      return onResult
-    }
-    if taken != nil { manager?.stopListening() }
-    return taken
+    let taken = state.withLock { replace(&$0, with: State()) }
+    taken.timer?.cancel()
+    if taken.onResult != nil { manager?.stopListening() }
+    return taken.onResult
   }
 }
 
