@@ -1,9 +1,10 @@
-import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPTestServer
 import HTTPWire
 import Testing
+
+@testable import Alamofire
 
 @Suite("Events of bodies", .timeLimit(.minutes(1))) struct BodyEventTests {
   private let spy = EventSpy()
@@ -30,6 +31,16 @@ import Testing
     let response = await second.serializingData().response
     response.removeFile()
     return spy.reported.dropFirst(before).filter { $0.contains("Offset") || $0.contains("Write") }
+  }
+
+  @Test("No chunks are copied for the monitors of the library") func ownMonitors() {
+    let monitors: [any EventMonitor] = [
+      AlamofireNotifications(), RequestLog { _ in }, WireLog { _ in }, RequestRecorder(),
+    ]
+    for monitor in monitors {
+      #expect(!CompositeEventMonitor(monitors: [monitor]).hearsBodies, "\(type(of: monitor))")
+    }
+    #expect(CompositeEventMonitor(monitors: monitors + [spy]).hearsBodies)
   }
 
   @Test("A download that continues reports the offset, and then only the bytes that are written")

@@ -59,7 +59,7 @@ enum NotificationDemand {
 /// ```swift
 /// let session = Session(eventMonitors: [AlamofireNotifications()])
 /// ```
-public final class AlamofireNotifications: EventMonitor {
+public final class AlamofireNotifications: EventMonitor, ChunklessMonitor {
   /// The monitor of a session that is given no others.
   public static let onDemand = AlamofireNotifications(isOnDemand: true)
 

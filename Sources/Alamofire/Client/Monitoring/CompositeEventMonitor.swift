@@ -10,14 +10,14 @@ public final class CompositeEventMonitor: EventMonitor {
 
   /// Whether there are monitors other than notifications on demand.
   let seesMore: Bool
-  /// Whether a monitor may use the chunks of bodies. Notifications do not.
+  /// Whether a monitor may use the chunks of bodies.
   let hearsBodies: Bool
   /// Whether a monitor observes the bytes of requests on their connections.
   let observesWire: Bool
 
   init(monitors: [any EventMonitor]) {
     self.monitors = monitors
-    hearsBodies = monitors.contains { !($0 is AlamofireNotifications) }
+    hearsBodies = monitors.contains { !($0 is any ChunklessMonitor) }
     observesWire = monitors.contains { $0 is any WireMonitor }
     seesMore = monitors.contains { !(($0 as? AlamofireNotifications)?.isOnDemand ?? false) }
   }

@@ -65,6 +65,8 @@ public protocol EventMonitor: Sendable {
   func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse)
 
   /// Called when a chunk of the body of a response was received, except for redirects that are followed.
+  ///
+  /// Chunks that the monitor has not received yet stay in memory, without a limit. It should not block its queue.
   func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data)
 
   /// Called when a response may be stored, unless a ``CachedResponseHandler`` decides otherwise.

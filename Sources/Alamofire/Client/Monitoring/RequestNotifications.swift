@@ -62,7 +62,9 @@ extension Request {
     guard let task = tasks.last else { return }
     if let handler { handler.queue.async { handler.closure(task) } }
     for continuation in listeners { continuation.yield(task) }
-    (self as? DataStreamRequest)?.flow.watch { [weak core] data in core?.notify(.data(data)) }
+    (self as? DataStreamRequest)?.flow.watch { [weak core] bytes in
+      if let core, core.observers.contains(.bodies) { core.notify(.data(Data(bytes))) }
+    }
     notifyMonitors { $0.request(request, didCreateTask: task) }
     switch await core.beginTaskChanges() {
     case .suspended: notifyMonitors { $0.request(request, didSuspendTask: task) }
@@ -334,6 +336,9 @@ extension SessionCore {
     }
   }
 }
+
+/// A monitor that uses no chunks of bodies, so that none are copied for it and wait in its queue.
+protocol ChunklessMonitor: EventMonitor {}
 
 /// A monitor that observes the bytes of requests on their connections.
 protocol WireMonitor: EventMonitor {

@@ -19,7 +19,7 @@ import FoundationNetworking
 ///
 /// Secrets are left out as ``Redaction`` says, and so are the header fields of the request's
 /// `TransportOptions.protectedHeaders`. A log can also be added to one request, with `eventMonitor(_:)`.
-public final class RequestLog: EventMonitor {
+public final class RequestLog: EventMonitor, ChunklessMonitor {
   /// The importance of an entry.
   public enum Level: String, Sendable, Comparable, CaseIterable {
     /// The beginning of each attempt with its header fields, and the header fields and trailers of the response.

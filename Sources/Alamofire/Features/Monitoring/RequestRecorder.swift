@@ -16,7 +16,7 @@ import Synchronization
 /// The developer tools of browsers read such an archive. The archive has an entry for each request that was sent,
 /// including redirects, challenges and retries, and for each response of a cache. Secrets are left out as ``Redaction``
 /// says.
-public final class RequestRecorder: EventMonitor, WireMonitor, BodyRecordingMonitor {
+public final class RequestRecorder: EventMonitor, WireMonitor, BodyRecordingMonitor, ChunklessMonitor {
   /// The queue on which events arrive.
   public let queue = DispatchQueue(label: "org.alamofire.requestRecorder", qos: .utility)
 

@@ -35,7 +35,7 @@ package final class StreamFlow: BodySink {
 
   private struct State {
     /// Called with all bytes as they arrive, whatever is read.
-    var watcher: (@Sendable (Data) -> Void)?
+    var watcher: (@Sendable (UnsafeRawBufferPointer) -> Void)?
     var delivery = EventDelivery()
   }
 
@@ -83,7 +83,7 @@ package final class StreamFlow: BodySink {
     } else {
       written = fanout.write(weight: bytes.count + Self.overhead) { chunk(of: bytes, after: $0) }
     }
-    if let watcher = state.withLock({ $0.watcher }) { watcher(Data(bytes)) }
+    if let watcher = state.withLock({ $0.watcher }) { watcher(bytes) }
     if !written.sleepers.isEmpty { wake(written.sleepers) }
     return failure.map { .failure($0) } ?? (written.pauses ? .pause : .more)
   }
@@ -140,7 +140,7 @@ package final class StreamFlow: BodySink {
   package var isFull: Bool { fanout.isFull }
 
   /// Sets a closure that is called with all bytes on the engine's thread; it does not slow down the server.
-  func watch(_ watcher: @escaping @Sendable (Data) -> Void) {
+  func watch(_ watcher: @escaping @Sendable (UnsafeRawBufferPointer) -> Void) {
     state.withLock { $0.watcher = watcher }
   }
 
