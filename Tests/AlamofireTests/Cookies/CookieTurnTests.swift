@@ -27,4 +27,25 @@ import Testing
     }
     #expect(header == "login=1")
   }
+
+  @Test("A request that begins while cookies are being stored waits for them") func beingStored() async throws
+  {
+    let storage = try #require(URLSessionConfiguration.af.ephemeral.httpCookieStorage)
+    let store = CookieStores.shared.store(of: storage)
+    let url = "http://a.test/"
+    let origin = try #require(Origin(url: url))
+    let request = WireRequest(url: url, origin: origin, profile: ConnectionProfile())
+    let urlRequest = URLRequest(url: try #require(URL(string: url)))
+    store.queue.suspend()
+    store.keep([Array("login=1".utf8)], of: CookieSource(request, of: urlRequest, policy: .always))
+    guard case .needsReading = store.lookUp() else {
+      store.queue.resume()
+      Issue.record("the cookie is stored already")
+      return
+    }
+    // It runs until it waits.
+    let reading = Task.immediate { await store.read() }
+    store.queue.resume()
+    #expect(await reading.value.cookies.map(\.name) == ["login"])
+  }
 }

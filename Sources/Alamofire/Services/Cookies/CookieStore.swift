@@ -8,26 +8,26 @@ import Synchronization
 /// every request; an empty one is read once in a turn of the engine. Sessions with the same storage share their
 /// store.
 ///
-/// Foundation's shared storage writes its whole file for each cookie that is set, which takes milliseconds and blocks
-/// its readers. Therefore cookies are stored on a queue, and read on another one; neither blocks the
-/// engine's thread. If a user sets cookies in the shared storage at that moment, the engine's thread can wait for the
-/// file. Foundation's parsers are not used, because they split cookies at commas, and some texts end the process.
+/// Foundation's shared storage writes its whole file for each cookie that is set, which takes milliseconds and
+/// blocks its readers. Therefore a queue stores cookies, and reads them while they are being stored, so that the
+/// engine's thread is not blocked. If a user sets cookies in the shared storage at that moment, the engine's thread
+/// can wait for the file. Foundation's parsers are not used, because they split cookies at commas, and some texts
+/// end the process.
 final class CookieStore: Sendable {
   let storage: HTTPCookieStorage
-  /// The last known content of the storage, for attempts and the two queues. The storage is used outside the lock.
+  /// The last known content of the storage, for attempts and the queue. The storage is used outside the lock.
   private let index = Mutex(CookieIndex())
-  /// The serial queue that stores cookies, so that decisions about the same cookie are not concurrent.
-  private let writing: DispatchQueue
-  /// The queue that reads the storage while ``writing`` may hold its lock, so that the engine's thread does not wait.
-  private let reading: DispatchQueue
+  /// The serial queue that stores cookies, so that decisions about the same cookie are not concurrent. It also
+  /// reads the storage, so that a request gets the cookies of all responses before it, and the engine's thread does
+  /// not wait.
+  let queue: DispatchQueue
   /// The number of responses whose cookies are not stored yet.
   private let writers = Atomic<Int>(0)
 
   /// Makes the store of a storage. Only ``CookieStores`` calls it, so that there is one for each storage.
   init(_ storage: HTTPCookieStorage) {
     self.storage = storage
-    writing = DispatchQueue(label: "org.alamofire.cookies.writing")
-    reading = DispatchQueue(label: "org.alamofire.cookies.reading")
+    queue = DispatchQueue(label: "org.alamofire.cookies")
   }
 
   // MARK: Sending
@@ -51,10 +51,11 @@ final class CookieStore: Sendable {
     return index.describes(objects) ? .cookies(index) : .needsReading
   }
 
-  /// Returns the current cookies. Can wait for the file of the storage.
+  /// Returns the current cookies, once those passed to ``keep(_:of:)`` so far are stored. Can wait for the file of the
+  /// storage.
   nonisolated(nonsending) func read() async -> CookieIndex {
     await withCheckedContinuation { continuation in
-      reading.async { [self] in continuation.resume(returning: current()) }
+      queue.async { [self] in continuation.resume(returning: current()) }
     }
   }
 
@@ -76,7 +77,7 @@ final class CookieStore: Sendable {
   /// Stores the cookies of a response, asynchronously.
   func keep(_ fields: [[UInt8]], of source: CookieSource) {
     writers.add(1, ordering: .acquiringAndReleasing)
-    writing.async { [self] in
+    queue.async { [self] in
       store(fields, of: source)
       writers.subtract(1, ordering: .acquiringAndReleasing)
     }
@@ -86,7 +87,7 @@ final class CookieStore: Sendable {
   /// `proceed`, if they are.
   func kept(_ proceed: @escaping @Sendable () -> Void) -> Bool {
     guard isBeingWritten else { return false }
-    writing.async(execute: proceed)
+    queue.async(execute: proceed)
     return true
   }
 
