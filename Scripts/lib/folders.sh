@@ -8,7 +8,8 @@ use_own_folders() {
   # All runs share it, because SwiftPM keeps the lock of a build folder there. It also leaves empty folders there.
   export TMPDIR=$home/tmp
   mkdir -p "$XDG_CACHE_HOME" "$XDG_CONFIG_HOME" "$XDG_DATA_HOME" "$XDG_STATE_HOME" "$TMPDIR"
-  find "$TMPDIR" -mindepth 1 -maxdepth 1 -mtime +0 -exec rm -rf {} +
+  # Another script may remove its files at this moment.
+  find "$TMPDIR" -ignore_readdir_race -mindepth 1 -maxdepth 1 -mtime +0 -exec rm -rf {} +
 }
 
 # Runs `swift build` with the given arguments. A build of more than three seconds is reported on standard error: on a
