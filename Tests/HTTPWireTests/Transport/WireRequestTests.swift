@@ -17,6 +17,7 @@ import Testing
   private var full: WireRequest {
     plain.changing { parts in
       parts.method = "PUT"
+      parts.isIdempotent = true
       parts.fields = [HTTPHeader(name: "Accept", value: "*/*")]
       parts.body = .bytes(Data([1]))
       parts.sink = Sink()
