@@ -9,10 +9,10 @@ import Synchronization
 /// store.
 ///
 /// Foundation's shared storage writes its whole file for each cookie that is set, which takes milliseconds and
-/// blocks its readers. Therefore a queue stores cookies, and reads them while they are being stored, so that the
-/// engine's thread is not blocked. If a user sets cookies in the shared storage at that moment, the engine's thread
-/// can wait for the file. Foundation's parsers are not used, because they split cookies at commas, and some texts
-/// end the process.
+/// blocks its readers. Therefore a queue stores cookies. It also reads the storage if cookies are being stored, so
+/// that the engine's thread is not blocked. If a user sets cookies in the shared storage at that moment, the
+/// engine's thread can wait for the file. Foundation's parsers are not used, because they split cookies at commas,
+/// and some texts end the process.
 final class CookieStore: Sendable {
   let storage: HTTPCookieStorage
   /// The last known content of the storage, for attempts and the queue. The storage is used outside the lock.
