@@ -154,10 +154,7 @@ final class StreamLink: @unchecked Sendable {
     case .direct, .environment: break
     case .server(let server): proxy = server
     case .unreadable(let name):
-      return fail(
-        TransportFailure(
-          .cannotFindProxy,
-          "\(name) has an invalid proxy. Write it as http://host:port, or set TransportOptions.proxy."))
+      return fail(RouteFailure.unusableProxy(of: name))
     }
     guard request.profile.asksForNames else { return connect(core, request) }
     locate()

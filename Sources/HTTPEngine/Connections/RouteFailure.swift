@@ -56,6 +56,14 @@ enum RouteFailure {
       "The local interface or address \(setting) could not be used for \(host) (localInterface).")
   }
 
+  /// Returns the failure of a request because a setting, which has this name, names no proxy that can be used.
+  static func unusableProxy(of setting: String) -> TransportFailure {
+    TransportFailure(
+      .cannotFindProxy,
+      "\(setting) names no usable proxy. Write it as http://host:port, or set TransportOptions.proxy; scripts (PAC) are not evaluated."
+    )
+  }
+
   /// Returns the failure of a host that has private addresses only. Retriers must not take it for one that passes.
   static func privateAddress(_ host: String) -> TransportFailure {
     TransportFailure(

@@ -193,9 +193,7 @@ final class LoopExchanges {
       try proxy.check(request.origin.host)
       return proxy
     case .unreadable(let name):
-      throw TransportFailure(
-        .cannotFindProxy,
-        "\(name) has an invalid proxy. Write it as http://host:port, or set TransportOptions.proxy.")
+      throw RouteFailure.unusableProxy(of: name)
     }
   }
 
