@@ -52,6 +52,8 @@ final class ConnectionAttempt {
   @exclusivity(unchecked) private var localAddresses: [IPAddress]?
   /// The addresses that the proxy is asked for one after the other, if it takes no name; empty before they are known.
   @exclusivity(unchecked) private var targets: [IPAddress] = []
+  /// The reason why the proxy did not connect to the last address that it was asked for.
+  @exclusivity(unchecked) private var refusal: TransportFailure?
   /// The addresses that are connected to.
   @exclusivity(unchecked) private var addresses: [IPAddress] = []
   /// The name that is being looked up, and its use.
@@ -323,6 +325,8 @@ final class ConnectionAttempt {
   }
 
   private func failure(of failure: Connector.Failure) -> TransportFailure {
+    // The proxy was reached before, and has said what is wrong.
+    if let refusal { return refusal }
     switch failure {
     case .noAddress: return RouteFailure.unknownName(endpoint?.host ?? host, nil)
     case .addressesRefused:
@@ -405,6 +409,7 @@ extension ConnectionAttempt: TunnelOwner {
       tunnel = nil
       guard targets.count > 1 else { return fail(failure) }
       targets.removeFirst()
+      refusal = failure
       connectAgain()
     case .connectAgain: connectAgain()
     }
