@@ -24,8 +24,14 @@ extension HTTPTransport {
       Task.detached(executorPreference: loop) { [self] in
         // A question would show the name service that the request is about to be sent, and the answer would expire.
         if start == .hold { await search.wait(until: request.deadline) }
-        let located =
-          Task.isCancelled ? .failure(LoopExchanges.cancelled) : await addAddresses(to: request)
+        let located: Result<WireRequest, TransportFailure>
+        if Task.isCancelled {
+          located = .failure(LoopExchanges.cancelled)
+        } else if start == .hold, request.isOverdue {
+          located = .failure(TransportFailure(.timedOut, request.overdueMessage, phase: .total))
+        } else {
+          located = await addAddresses(to: request)
+        }
         // The transfer to the addresses has its own control.
         observer.transferEnded()
         switch located {
@@ -53,21 +59,16 @@ extension HTTPTransport {
     }
     let start = ContinuousClock.now
     let found: [IPAddress]
-    switch await addresses(of: endpoint.host, for: request, at: origin, service) {
+    // A proxy connects to these addresses, and this machine to the proxy alone.
+    let key = NameCache.Key(
+      service: service, partition: request.profile.partition, name: endpoint.host,
+      addressFamily: route.proxy == nil ? options.addressFamily : .any)
+    switch await addresses(key, for: request, at: origin) {
     case .success(let addresses): found = addresses
     case .failure(let failure): return .failure(failure)
     }
-    // A proxy connects to these addresses, and this machine to the proxy alone.
-    let usable = route.proxy == nil ? found.filter { options.addressFamily.includes($0.family) } : found
-    guard !usable.isEmpty else {
-      return .failure(
-        TransportFailure(
-          .cannotFindHost,
-          "The name service \(origin.host) (nameServiceURL) knows no \(options.addressFamily) address of \(endpoint.host), and addressFamily allows no other."
-        ))
-    }
     let addresses = KnownAddresses(
-      host: endpoint.host, port: endpoint.port, addresses: usable, searchTime: start.duration(to: .now))
+      host: endpoint.host, port: endpoint.port, addresses: found, searchTime: start.duration(to: .now))
     return .success(request.changing { $0.addresses = addresses })
   }
 
@@ -86,11 +87,10 @@ extension HTTPTransport {
 
   /// Returns the addresses of a name that are known, or the answer of the name service within the limits of a request.
   nonisolated(nonsending) private func addresses(
-    of name: String, for request: WireRequest, at origin: Origin, _ service: String
+    _ key: NameCache.Key, for request: WireRequest, at origin: Origin
   ) async -> NameCache.Answer {
     // A client identity that belongs to one origin is not shown to the name service.
     let profile = request.profile.elsewhere ?? request.profile
-    let key = NameCache.Key(service: service, partition: request.profile.partition, name: name)
     let question = NameCache.Question(
       key: key, profile: ObjectIdentifier(profile), idleTimeout: request.idleTimeout)
     let limits = [request.profile.options.timeLimits.nameLookup, request.connectTimeout].compactMap { $0 }
@@ -101,7 +101,7 @@ extension HTTPTransport {
     switch outcome {
     case .answer(let answer): return answer
     case .cancelled: return .failure(LoopExchanges.cancelled)
-    case .late: return .failure(.ofLateNameService(origin, for: name, request))
+    case .late: return .failure(.ofLateNameService(origin, for: key.name, request))
     }
   }
 
@@ -109,11 +109,13 @@ extension HTTPTransport {
   private func lookUp(
     _ key: NameCache.Key, for request: WireRequest, at service: Origin, _ profile: ConnectionProfile
   ) async -> Result<NameCache.Found, TransportFailure> {
-    async let second = ask(key, .v6, for: request, at: service, profile)
-    let first = await ask(key, .v4, for: request, at: service, profile)
+    let families = [IPAddress.Family.v6, .v4].filter { key.addressFamily.includes($0) }
+    let answers = await answers(families) { [self] family in
+      await ask(key, family, for: request, at: service, profile)
+    }
     var (addresses, seconds) = ([IPAddress](), UInt32.max)
-    for outcome in [await second, first] {
-      switch outcome {
+    for answer in families.compactMap({ answers[$0] }) {
+      switch answer {
       case .success(.addresses(let found, let time)) where !found.isEmpty:
         addresses += found
         seconds = min(seconds, time)
@@ -123,17 +125,48 @@ extension HTTPTransport {
       case .failure: break
       }
     }
-    let failures = [first, await second].compactMap(\.failure)
+    let isComplete = families.allSatisfy { answers[$0].map { $0.failure == nil } ?? false }
     guard addresses.isEmpty else {
-      // The other family may have addresses, too.
-      return .success(.init(addresses: addresses, seconds: failures.isEmpty ? seconds : 0))
+      // Otherwise the other family may have addresses, too.
+      return .success(.init(addresses: addresses, seconds: isComplete ? seconds : 0))
     }
-    if let failure = failures.first { return .failure(failure) }
+    if let failure = answers.values.compactMap(\.failure).first { return .failure(failure) }
+    let kind = key.addressFamily == .any ? "address" : "\(key.addressFamily) address (addressFamily)"
     return .failure(
       TransportFailure(
         .cannotFindHost,
-        "The name \(key.name) could not be found by the name service \(service.host) (nameServiceURL); check its spelling."
+        "The name service \(service.host) (nameServiceURL) knows no \(kind) of \(key.name); check its spelling."
       ))
+  }
+
+  /// Asks for each family. When one has addresses, the other has a little more time: a service that never answers about
+  /// one of them would delay all requests.
+  private func answers(
+    _ families: [IPAddress.Family], _ ask: @escaping @Sendable (IPAddress.Family) async -> FamilyAnswer
+  ) async -> [IPAddress.Family: FamilyAnswer] {
+    await withTaskGroup(of: (IPAddress.Family, FamilyAnswer)?.self) { group in
+      for family in families { group.addTask { (family, await ask(family)) } }
+      var answers: [IPAddress.Family: FamilyAnswer] = [:]
+      while answers.count < families.count, case let (family, answer)?? = await group.next() {
+        answers[family] = answer
+        guard case .success(.addresses(let found, _)) = answer, !found.isEmpty else { continue }
+        group.addTask {
+          await FirstValue<Void>().value(
+            until: .now + Self.rest(after: family), otherwise: (), ifCancelled: ())
+          return nil
+        }
+      }
+      group.cancelAll()
+      return answers
+    }
+  }
+
+  private typealias FamilyAnswer = Result<NameMessage.Answer, TransportFailure>
+
+  /// Returns the time for the answer about the other family (RFC 8305 §3). Addresses of IPv4 are waited for longer,
+  /// because IPv6 may not be reachable.
+  private static func rest(after family: IPAddress.Family) -> Duration {
+    family == .v4 ? .milliseconds(50) : .milliseconds(250)
   }
 
   /// Returns the profile for requests to the name service. Trust, client identity and proxies come from the request. No
@@ -183,6 +216,11 @@ extension HTTPTransport {
             .cannotFindHost,
             "The name \(key.name) could not be found: the name service \(service.host) answered with the status \(response.head.status) and without a valid DNS message."
           ))
+      }
+      if case .addresses(let found, let seconds) = answer {
+        // The answer was cached on the way (RFC 8484 §5.1).
+        let rest = max(0, Int64(seconds) - response.head.block.age)
+        return .success(.addresses(found, seconds: UInt32(clamping: rest)))
       }
       if case .refused(let code) = answer {
         return .failure(
@@ -266,6 +304,16 @@ private final class AddressSearch: TransferControl {
   }
 }
 
+extension WireRequest {
+  /// Whether the deadline of the request has come.
+  fileprivate var isOverdue: Bool { deadline.map { $0 <= .now } ?? false }
+
+  fileprivate var overdueMessage: String {
+    profile.options.timeLimits[.total].map { PhaseTimer.Phase.total.message(host: origin.host, limit: $0) }
+      ?? "The transfer from \(origin.host) was not complete in time (timeoutIntervalForResource)."
+  }
+}
+
 extension Result {
   fileprivate var failure: Failure? { if case .failure(let failure) = self { failure } else { nil } }
 }
@@ -275,19 +323,16 @@ extension TransportFailure {
   fileprivate static func ofLateNameService(_ service: Origin, for name: String, _ request: WireRequest)
     -> TransportFailure
   {
-    let isTotal = request.deadline.map { $0 <= .now } ?? false
-    let phase = isTotal ? PhaseTimer.Phase.total : .nameLookup
-    var reason =
-      isTotal
-      ? "The transfer from \(request.origin.host) was not complete in time (timeoutIntervalForResource)."
-      : RouteFailure.timedOut(name, in: phase).message
-    if let limit = request.profile.options.timeLimits[phase],
-      isTotal || limit <= request.connectTimeout ?? limit
-    {
-      reason = phase.message(host: isTotal ? request.origin.host : name, limit: limit)
+    let start = "The name service \(service.host) did not answer in time. "
+    guard !request.isOverdue else {
+      return TransportFailure(.timedOut, start + request.overdueMessage, phase: .total)
     }
-    return TransportFailure(
-      .timedOut, "The name service \(service.host) did not answer in time. " + reason, phase: phase)
+    let phase = PhaseTimer.Phase.nameLookup
+    var reason = RouteFailure.timedOut(name, in: phase).message
+    if let limit = request.profile.options.timeLimits[phase], limit <= request.connectTimeout ?? limit {
+      reason = phase.message(host: name, limit: limit)
+    }
+    return TransportFailure(.timedOut, start + reason, phase: phase)
   }
 
   /// Returns the failure of a request because its name service could not be queried.

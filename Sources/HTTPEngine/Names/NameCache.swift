@@ -1,3 +1,4 @@
+import Dispatch
 import HTTPSystem
 import HTTPWire
 
@@ -12,6 +13,8 @@ final class NameCache: Sendable {
     /// The partition of the trust settings by which the name service was verified.
     let partition: Int
     let name: String
+    /// The family of the addresses.
+    let addressFamily: TransportOptions.AddressFamily
   }
 
   /// The answer of a name service.
@@ -43,22 +46,30 @@ final class NameCache: Sendable {
 
   /// A look-up that has not ended, with those that wait for it.
   private struct Lookup {
-    let number: UInt64
     var waiters: [ObjectIdentifier: FirstValue<LookupEnd>]
     var task: Task<Void, Never>?
   }
 
   private struct State {
     var entries: [Key: Entry] = [:]
-    var lookups: [Question: Lookup] = [:]
+    /// The look-ups that have not ended, by their numbers.
+    var lookups: [UInt64: Lookup] = [:]
+    /// The look-up that further requests join.
+    var joined: [Question: UInt64] = [:]
     /// The number of the last look-up.
     var last: UInt64 = 0
+
+    /// Removes a look-up, and returns it.
+    mutating func remove(_ number: UInt64, _ question: Question) -> Lookup? {
+      if joined[question] == number { joined[question] = nil }
+      return lookups.removeValue(forKey: number)
+    }
   }
 
   /// The way of a request to its answer.
   private enum Place {
     case known([IPAddress])
-    case waiting
+    case waiting(UInt64)
     case late
     /// The request has to begin the look-up of this number.
     case first(UInt64)
@@ -79,19 +90,28 @@ final class NameCache: Sendable {
     _ question: Question, until deadline: MonotonicTime?, on loop: EventLoop,
     find: @escaping @Sendable () async -> Result<Found, TransportFailure>
   ) async -> LookupEnd {
-    let waiter = FirstValue<LookupEnd>()
-    switch place(of: waiter, question, until: deadline) {
-    case .known(let addresses): return .answer(.success(addresses))
-    case .late: return .late
-    case .waiting: break
-    case .first(let number):
-      let task = Task.detached(executorPreference: loop) { [self] in finished(question, number, await find())
+    var mayAskAgain = true
+    while true {
+      let waiter = FirstValue<LookupEnd>()
+      let number: UInt64
+      switch place(of: waiter, question, until: deadline) {
+      case .known(let addresses): return .answer(.success(addresses))
+      case .late: return .late
+      case .waiting(let running): number = running
+      case .first(let new):
+        number = new
+        mayAskAgain = false
+        let task = Task.detached(executorPreference: loop) { [self] in finished(question, new, await find()) }
+        begun(task, number)
       }
-      begun(task, question, number)
+      let end = await waiter.value(until: deadline, otherwise: .late, ifCancelled: .cancelled)
+      leave(waiter, question, number, end)
+      // The limits of the look-up had begun with another request.
+      guard mayAskAgain, case .answer(.failure(let failure)) = end, failure.kind == .timedOut else {
+        return end
+      }
+      mayAskAgain = false
     }
-    let outcome = await waiter.value(until: deadline, otherwise: .late, ifCancelled: .cancelled)
-    leave(waiter, question)
-    return outcome
   }
 
   private func place(
@@ -101,22 +121,22 @@ final class NameCache: Sendable {
     return state.withLock { state in
       if let entry = state.entries[question.key], entry.end > now { return .known(entry.addresses) }
       guard deadline.map({ $0 > .now }) ?? true else { return .late }
-      guard state.lookups[question] == nil else {
-        state.lookups[question]?.waiters[ObjectIdentifier(waiter)] = waiter
-        return .waiting
+      if let running = state.joined[question] {
+        state.lookups[running]?.waiters[ObjectIdentifier(waiter)] = waiter
+        return .waiting(running)
       }
       state.last += 1
-      state.lookups[question] = Lookup(number: state.last, waiters: [ObjectIdentifier(waiter): waiter])
+      state.lookups[state.last] = Lookup(waiters: [ObjectIdentifier(waiter): waiter])
+      state.joined[question] = state.last
       return .first(state.last)
     }
   }
 
   /// Keeps the task of a look-up, unless the look-up has ended, or nothing waits for it any more.
-  private func begun(_ task: Task<Void, Never>, _ question: Question, _ number: UInt64) {
+  private func begun(_ task: Task<Void, Never>, _ number: UInt64) {
     let isNeeded = state.withLock { state in
-      guard state.lookups[question]?.number == number else { return false }
-      state.lookups[question]?.task = task
-      return true
+      state.lookups[number]?.task = task
+      return state.lookups[number] != nil
     }
     if !isNeeded { task.cancel() }
   }
@@ -124,21 +144,23 @@ final class NameCache: Sendable {
   /// Passes the answer of a look-up to those that wait for it.
   private func finished(_ question: Question, _ number: UInt64, _ answer: Result<Found, TransportFailure>) {
     let waiters = state.withLock { state -> [FirstValue<LookupEnd>] in
-      guard let lookup = state.lookups[question], lookup.number == number else { return [] }
-      state.lookups[question] = nil
+      guard let lookup = state.remove(number, question) else { return [] }
       if case .success(let found) = answer { Self.store(found, question.key, &state.entries) }
       return Array(lookup.waiters.values)
     }
     for waiter in waiters { waiter.give(.answer(answer.map(\.addresses))) }
   }
 
-  private func leave(_ waiter: FirstValue<LookupEnd>, _ question: Question) {
+  private func leave(
+    _ waiter: FirstValue<LookupEnd>, _ question: Question, _ number: UInt64, _ end: LookupEnd
+  ) {
     let task = state.withLock { state -> Task<Void, Never>? in
-      guard state.lookups[question]?.waiters.removeValue(forKey: ObjectIdentifier(waiter)) != nil,
-        let lookup = state.lookups[question], lookup.waiters.isEmpty
+      // Further requests ask anew, because this look-up may be stuck.
+      if case .late = end, state.joined[question] == number { state.joined[question] = nil }
+      guard state.lookups[number]?.waiters.removeValue(forKey: ObjectIdentifier(waiter)) != nil,
+        state.lookups[number]?.waiters.isEmpty == true
       else { return nil }
-      state.lookups[question] = nil
-      return lookup.task
+      return state.remove(number, question)?.task
     }
     task?.cancel()
   }
@@ -190,11 +212,9 @@ final class FirstValue<Value: Sendable>: Sendable {
   nonisolated(nonsending) func value(
     until deadline: MonotonicTime?, otherwise late: Value, ifCancelled cancelled: Value
   ) async -> Value {
+    // Not a task that sleeps: the threads of the pool may all be busy.
     let timer = deadline.map { deadline in
-      Task.detached { [self] in
-        guard (try? await Task.sleep(for: MonotonicTime.now.duration(to: deadline))) != nil else { return }
-        give(late)
-      }
+      DispatchSource.timer(at: DispatchTime(deadline)) { [weak self] in self?.give(late) }
     }
     defer { timer?.cancel() }
     let value = await withTaskCancellationHandler {

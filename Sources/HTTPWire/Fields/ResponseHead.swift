@@ -148,6 +148,9 @@ package struct FieldBlock: Sendable, Equatable {
     return found
   }
 
+  /// The time in seconds since the response left its origin (`Age`, RFC 9111 §5.1); 0 without a valid field.
+  package var age: Int64 { value(of: "Age").flatMap { DecimalNumber.whole($0) } ?? 0 }
+
   /// Visits the elements of all fields of this name, without the white space around each; empty ones are left out (RFC
   /// 9110 §5.6.1). Allocates nothing.
   func forEachElement(of name: StaticString, _ body: (UnsafeRawBufferPointer) -> Void) {

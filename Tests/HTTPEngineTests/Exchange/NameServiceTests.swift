@@ -112,7 +112,7 @@ import Testing
     let server = try HTTPTestServer()
     let client = client(doh)
     #expect(try await client.get("http://shop.example:\(server.port)/get").status == 200)
-    doh.enqueue(.reset, .reset)
+    names.reset()
     #expect(try await client.get("http://other.example:\(server.port)/get").status == 200)
     #expect(names.questions.count == 4 && doh.requestCount == 6)
   }
@@ -128,7 +128,32 @@ import Testing
     #expect(try await client.failure(of: url).kind == .cannotConnectToHost)
     let four = self.client(doh) { $0.addressFamily = .ipv4 }.profile
     #expect(try await client.send(client.request(url, profile: four)).status == 200)
-    #expect(names.questions.map(\.kind).sorted() == [1, 1, 28, 28])
+    #expect(names.questions.map(\.kind).sorted() == [1, 1, 28])
+  }
+
+  @Test(
+    "A request does not wait for a family about which the service never answers", arguments: [false, true])
+  func silentFamily(isChosen: Bool) async throws {
+    let names = service(["shop.example": [.loopback4]])
+    let gate = Gate()
+    names.hold(.v6, by: gate)
+    let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
+    let server = try HTTPTestServer()
+    let client = client(doh) { if isChosen { $0.addressFamily = .ipv4 } }
+    #expect(try await client.get("http://shop.example:\(server.port)/get").status == 200)
+    #expect(!gate.isOpen && names.questions.contains { $0.kind == 28 } == !isChosen)
+    gate.open()
+  }
+
+  @Test("The time that an answer has spent in a cache counts") func agedAnswer() async throws {
+    let names = service(["shop.example": [.loopback4]])
+    // The addresses are valid for a minute.
+    names.add(HTTPHeader(name: "Age", value: "60"))
+    let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
+    let server = try HTTPTestServer()
+    let client = client(doh)
+    for _ in 0..<2 { #expect(try await client.get("http://shop.example:\(server.port)/get").status == 200) }
+    #expect(names.questions.count == 4)
   }
 
   @Test("A missing service finds no host") func missingService() async throws {

@@ -15,8 +15,11 @@ final class NameService: Sendable {
   /// The kind of the next question that is refused.
   private let refused = Mutex<UInt16?>(nil)
   private let requests = Mutex<[RecordedRequest]>([])
-  /// The gate that holds the answers.
-  private let gate = Mutex<Gate?>(nil)
+  /// The gate that holds the answers, all or those about one family.
+  private let gate = Mutex<(Gate, IPAddress.Family?)?>(nil)
+  private let fields = Mutex<[HTTPHeader]>([])
+  /// The kinds of questions whose connections are broken once.
+  private let resets = Mutex<Set<UInt16>>([])
 
   init(_ addresses: [String: [IPAddress]] = [:]) { self.addresses = Mutex(addresses) }
 
@@ -28,8 +31,16 @@ final class NameService: Sendable {
   /// Refuses the next question for an address of a family, as a service with a fault of its own.
   func refuse(_ family: IPAddress.Family) { refused.withLock { $0 = family == .v4 ? 1 : 28 } }
 
-  /// Holds the answers from now on.
-  func hold(by gate: Gate) { self.gate.withLock { $0 = gate } }
+  /// Holds the answers from now on: all, or those about one family.
+  func hold(_ family: IPAddress.Family? = nil, by gate: Gate) { self.gate.withLock { $0 = (gate, family) } }
+
+  func holdNothing() { gate.withLock { $0 = nil } }
+
+  /// Breaks the connection of the next question about each family.
+  func reset() { resets.withLock { $0 = [1, 28] } }
+
+  /// Adds a field to the responses.
+  func add(_ field: HTTPHeader) { fields.withLock { $0.append(field) } }
 
   var questions: [Question] { calls.withLock { $0 } }
   /// The requests with the questions.
@@ -38,11 +49,17 @@ final class NameService: Sendable {
   var routes: Routes {
     Routes.none.adding("/dns-query", methods: ["POST"]) { [self] request, _ in
       requests.withLock { $0.append(request) }
+      let kind = Self.question(of: request.body)?.0.kind ?? 0
+      if resets.withLock({ $0.remove(kind) != nil }) { return .reset }
       guard let answer = answer(to: request.body) else { return .status(400) }
       guard !takesRefusal(of: request.body) else { return .status(500) }
       var reply = Reply.data(answer)
-      reply.gate = gate.withLock { $0 }
-      reply.headers = [HTTPHeader(name: "Content-Type", value: "application/dns-message")]
+      if let (gate, family) = gate.withLock({ $0 }), family == nil || Self.family(of: request.body) == family
+      {
+        reply.gate = gate
+      }
+      reply.headers =
+        [HTTPHeader(name: "Content-Type", value: "application/dns-message")] + fields.withLock { $0 }
       return reply
     }
   }
@@ -54,6 +71,10 @@ final class NameService: Sendable {
       kind = nil
       return true
     }
+  }
+
+  private static func family(of message: [UInt8]) -> IPAddress.Family? {
+    question(of: message).map { $0.0.kind == 28 ? .v6 : .v4 }
   }
 
   /// Records the question of a message and returns the answer; `nil` for any other message.

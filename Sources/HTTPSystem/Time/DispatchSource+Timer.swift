@@ -1,13 +1,12 @@
-import Foundation
-import HTTPSystem
-import HTTPWire
+package import Dispatch
+package import HTTPWire
 
 extension DispatchSource {
   /// Calls `body` once at a time, on a queue, unless the timer is cancelled before. A block of `asyncAfter` cannot be
   /// cancelled, and stays until its time.
   ///
   /// - Parameter queue: Default: a queue of the system.
-  static func timer(
+  package static func timer(
     at time: DispatchTime, on queue: DispatchQueue? = nil, _ body: @escaping @Sendable () -> Void
   ) -> any DispatchSourceTimer {
     let timer = makeTimerSource(queue: queue)
@@ -20,7 +19,7 @@ extension DispatchSource {
 
 extension DispatchTime {
   /// Makes the time of a deadline, and a moment more, so that the deadline is over by every clock.
-  init(_ deadline: MonotonicTime) {
+  package init(_ deadline: MonotonicTime) {
     let rest = MonotonicTime.now.duration(to: deadline) / .milliseconds(1)
     self = .now() + .milliseconds(Int(min(max(0, rest), 1e12)) + 2)
   }
