@@ -27,10 +27,10 @@ struct Mutex<Value: ~Copyable>: ~Copyable {
 }
 
 extension Mutex {
-  /// Replaces a property. The former value is released outside of the lock, because it may be the last reference to an
+  /// Sets a property. The former value is released outside of the lock, because it may be the last reference to an
   /// object of the user's, whose deinitializer may call what has the lock.
-  borrowing func replace<Property: Sendable>(
-    _ property: any WritableKeyPath<Value, Property> & Sendable, with new: Property
+  borrowing func set<Property: Sendable>(
+    _ property: any WritableKeyPath<Value, Property> & Sendable, to new: Property
   ) {
     _ = withLock { value in
       let former = value[keyPath: property]

@@ -27,11 +27,11 @@ final class ReachabilityListener<Status>: Sendable {
 
   var listener: Listener? {
     get { state.withLock { $0.listener }?.value }
-    set { state.replace(\.listener, with: newValue.map { Boxed($0) }) }
+    set { state.set(\.listener, to: newValue.map { Boxed($0) }) }
   }
 
   var queue: DispatchQueue {
     get { state.withLock { $0.queue } }
-    set { state.replace(\.queue, with: newValue) }
+    set { state.set(\.queue, to: newValue) }
   }
 }

@@ -78,7 +78,7 @@ open class Manager: @unchecked Sendable {
   open var backgroundCompletionHandler: (() -> Void)? {
     get { settings.withLock { $0.backgroundCompletionHandler }?.value }
     set {
-      settings.replace(\.backgroundCompletionHandler, with: newValue.map { Boxed($0) })
+      settings.set(\.backgroundCompletionHandler, to: newValue.map { Boxed($0) })
       delegate.setBackgroundCompletionHandler(newValue)
     }
   }

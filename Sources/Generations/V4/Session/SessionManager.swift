@@ -51,13 +51,13 @@ open class SessionManager: @unchecked Sendable {
   /// Changes requests before they are sent. Applies to requests that are created from now on, and to retries.
   open var adapter: (any RequestAdapter)? {
     get { settings.withLock { $0.adapter }?.value }
-    set { settings.replace(\.adapter, with: newValue.map { Boxed($0) }) }
+    set { settings.set(\.adapter, to: newValue.map { Boxed($0) }) }
   }
 
   /// Decides about requests that fail from now on.
   open var retrier: (any RequestRetrier)? {
     get { settings.withLock { $0.retrier }?.value }
-    set { settings.replace(\.retrier, with: newValue.map { Boxed($0) }) }
+    set { settings.set(\.retrier, to: newValue.map { Boxed($0) }) }
   }
 
   /// Called on the main queue when all requests that a background session has restored have ended, unless the delegate
@@ -65,7 +65,7 @@ open class SessionManager: @unchecked Sendable {
   open var backgroundCompletionHandler: (() -> Void)? {
     get { settings.withLock { $0.backgroundCompletionHandler }?.value }
     set {
-      settings.replace(\.backgroundCompletionHandler, with: newValue.map { Boxed($0) })
+      settings.set(\.backgroundCompletionHandler, to: newValue.map { Boxed($0) })
       delegate.setBackgroundCompletionHandler(newValue)
     }
   }
