@@ -173,9 +173,10 @@ final class RequestBridge: Alamofire::RequestInterceptor {
         state.retry = nil
         state.isAdapted = true
       }
-      return (state.retry, state.question.close(), state.manager)
+      return (state.retry, state.question.beginAdapting(), state.manager)
     }
     let adapted = Swift::Result { try manager?.adapter?.adapt(urlRequest) ?? urlRequest }
+    state.withLock { $0.question.endAdapting() }
     defer { if let ticket { retryQueue.leave(ticket) } }
     guard let retry else { return completion(adapted) }
     switch adapted {
@@ -228,7 +229,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     guard delay > 0 else {
       retryQueue.enter(ticket) { completion(.retry) }
       // The request may have ended before it entered the queue; after that, nothing else would remove it.
-      if !state.withLock({ $0.question.isOpen(ticket) }) { retryQueue.leave(ticket) }
+      if !state.withLock({ $0.question.needsPlace(ticket) }) { retryQueue.leave(ticket) }
       return
     }
     completion(.retryWithDelay(delay))

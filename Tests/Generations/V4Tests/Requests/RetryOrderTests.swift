@@ -42,6 +42,33 @@ import Testing
     func answerKept() { kept.withLock { $0 }?.value(true, 0) }
   }
 
+  /// Notes how many retries it adapts at a time.
+  private final class CountingAdapter: RequestAdapter {
+    private struct State {
+      var names: Set<String> = []
+      var count = 0
+      var peak = 0
+    }
+
+    private let state = Mutex(State())
+
+    var peak: Int { state.withLock { $0.peak } }
+
+    func adapt(_ urlRequest: URLRequest) throws -> URLRequest {
+      let name = urlRequest.url?.query ?? ""
+      let isRetry = state.withLock { state in
+        guard !state.names.insert(name).inserted else { return false }
+        state.count += 1
+        state.peak = max(state.peak, state.count)
+        return true
+      }
+      guard isRetry else { return urlRequest }
+      for _ in 0..<1000 { sched_yield() }
+      state.withLock { $0.count -= 1 }
+      return urlRequest
+    }
+  }
+
   private let server: HTTPTestServer
   private let manager = SessionManager.isolated()
   private let retrier = Retrier()
@@ -53,6 +80,14 @@ import Testing
 
   private func request(_ name: String) -> DataRequest {
     manager.request(server.url("/status/500?\(name)")).validate()
+  }
+
+  @Test("One retry is adapted at a time") func oneAtATime() async {
+    let adapter = CountingAdapter()
+    manager.adapter = adapter
+    let requests = (0..<40).map { request("\($0)") }
+    for request in requests { #expect((await request.ended().error as? AFError)?.responseCode == 500) }
+    #expect(requests.allSatisfy { $0.retryCount == 1 } && adapter.peak == 1)
   }
 
   @Test("A cancelled request that waits for its retry does not delay others")

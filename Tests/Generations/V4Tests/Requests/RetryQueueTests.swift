@@ -45,4 +45,19 @@ import Testing
     question.open(second)
     #expect(question.close() == second && !question.answer(second))
   }
+
+  @Test("A retry needs its place until its adapter has returned") func adapting() {
+    var question = RetryQuestion()
+    let (first, second) = (queue.makeTicket(), queue.makeTicket())
+    question.open(first)
+    let isAnswered = question.answer(first)
+    #expect(isAnswered && question.needsPlace(first) && !question.needsPlace(second))
+    #expect(question.beginAdapting() == first && !question.isOpen(first) && question.needsPlace(first))
+    // The end of the request must not remove the retry either.
+    #expect(question.close() == nil && question.needsPlace(first))
+    question.open(second)
+    #expect(question.needsPlace(first) && question.needsPlace(second))
+    question.endAdapting()
+    #expect(!question.needsPlace(first) && question.isOpen(second))
+  }
 }
