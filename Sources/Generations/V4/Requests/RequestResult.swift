@@ -13,7 +13,7 @@ struct RequestResult: Sendable {
   var destinationURL: URL?
   /// The file of a response that asked for credentials, at the destination.
   var movedFile: MovedFile?
-  /// Such a file of the last attempt, which this attempt replaces.
+  /// Such a file of an earlier attempt, which this attempt replaces. It stays known if this attempt is retried.
   var replacedFile: MovedFile?
   var resumeData: Data?
   /// Whether the body was delivered as it arrived, and is not stored.
@@ -45,7 +45,7 @@ struct RequestResult: Sendable {
 
   /// Removes the results of the last attempt, and starts the time of the next one.
   mutating func prepareForRetry(replacesFile: Bool) {
-    replacedFile = replacesFile ? movedFile : nil
+    replacedFile = (replacesFile ? movedFile : nil) ?? replacedFile
     movedFile = nil
     response = nil
     data = nil

@@ -96,6 +96,22 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == ["a"])
   }
 
+  @Test("A download with later credentials that is retried replaces its own file, too")
+  func lateCredentialsAndARetry() async throws {
+    let folder = try Folder()
+    let file = folder.file("a")
+    let retrier = ScriptedRetrier { _, count in (count < 6, 0) }
+    manager.retrier = retrier
+    // The core repeats some of them itself, because the connection was used before.
+    let response = try await downloadWithLateCredentials(to: file) {
+      server.enqueue(.reset, .reset, .reset, .reset)
+    }
+    #expect(retrier.calls.count > 0)
+    #expect(response.response?.statusCode == 200 && response.error == nil)
+    #expect(try String(contentsOf: file, encoding: .utf8).contains("authenticated"))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == ["a"])
+  }
+
   @Test("A download with later credentials leaves a file of the user in place")
   func lateCredentialsAndAFileOfTheUser() async throws {
     let folder = try Folder()
