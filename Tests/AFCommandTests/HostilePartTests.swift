@@ -43,7 +43,7 @@ import Testing
     _ = try folder.file("f", isRemoved ? "" : "12")
     if isRemoved { try FileManager.default.removeItem(atPath: path) }
     #expect(throws: SavedFile.Failure.self) {
-      try SavedFile(path: path, continuing: part(5))
+      try SavedFile(path: path, seen: part(5))
     }
     #expect(content() == (isRemoved ? nil : "12"))
   }
@@ -66,7 +66,7 @@ import Testing
     let first = try SavedFile(path: path)
     try first.write(Data("12345".utf8))
     #expect(throws: SavedFile.Failure.self) {
-      try SavedFile(path: path, continuing: isContinued ? part(5) : nil)
+      try SavedFile(path: path, seen: isContinued ? part(5) : nil)
     }
     #expect(content() == "12345")
   }
@@ -76,7 +76,7 @@ import Testing
     let first = try SavedFile(suggestedName: "f", folder: folder.path)
     try first.write(Data("12345".utf8))
     #expect(throws: SavedFile.Failure.self) {
-      try SavedFile(path: path, continuing: isContinued ? part(5) : nil)
+      try SavedFile(path: path, seen: isContinued ? part(5) : nil)
     }
     #expect(content() == "12345")
     try first.finish()

@@ -318,7 +318,7 @@ final class BodyReceiver: Sendable {
 
   private func open(_ response: HTTPURLResponse, isContinued: Bool) throws(SavedFile.Failure) -> SavedFile {
     let calls = printer.environment.fileCalls
-    if isContinued, let resumption { return try resumption.open(calls) }
+    if let resumption { return try resumption.open(calls, isContinued: isContinued) }
     return switch invocation.output {
     case .file(let path): try SavedFile(path: path, calls: calls)
     case .suggestedName, nil:

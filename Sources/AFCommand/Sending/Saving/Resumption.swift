@@ -75,9 +75,10 @@ struct Resumption: Sendable {
     }
   }
 
-  /// Opens the file to append what is missing.
-  func open(_ calls: FileCalls) throws(SavedFile.Failure) -> SavedFile {
-    try SavedFile(path: path, location: location, continuing: part, calls: calls)
+  /// Opens the file to append what is missing, or to replace all of it. Throws if the file has changed since its rest
+  /// was requested.
+  func open(_ calls: FileCalls, isContinued: Bool) throws(SavedFile.Failure) -> SavedFile {
+    try SavedFile(path: path, location: location, seen: part, isContinued: isContinued, calls: calls)
   }
 
   /// Removes the journal of the file, which is complete. Throws if the file has changed since its rest was requested.

@@ -63,25 +63,28 @@ final class SavedFile: Sendable {
   /// Opens a file that the user has named. The earlier content of the file is replaced, unless the file is continued.
   ///
   /// - Parameters:
-  ///   - location: The path to which the links of `path` lead, if it is known.
-  ///   - part:     The file that is continued, as it was when its rest was requested; `nil` for a new one.
+  ///   - location:    The path to which the links of `path` lead, if it is known.
+  ///   - part:        The file as it was when its rest was requested; `nil` if that was not requested. A file that
+  ///                  differs from it is left alone.
+  ///   - isContinued: Whether `part` is continued.
   init(
-    path: String, location: String? = nil, continuing part: FilePart? = nil, calls: FileCalls = FileCalls()
+    path: String, location: String? = nil, seen part: FilePart? = nil, isContinued: Bool = true,
+    calls: FileCalls = FileCalls()
   ) throws(Failure) {
-    let earlier = part?.journal
+    let earlier = isContinued ? part?.journal : nil
     let location = location ?? PrivateFile.destination(of: path)
     self.path = path
     self.calls = calls
     self.location = location
     // The journal of an earlier run, if there is one.
     state = Mutex(State(size: earlier?.offset ?? 0, ownsJournal: true))
-    descriptor = open(location, O_WRONLY | O_CLOEXEC | (earlier == nil ? O_CREAT : O_APPEND), 0o666)
+    descriptor = open(location, O_WRONLY | O_CLOEXEC | (part == nil ? O_CREAT : O_APPEND), 0o666)
     guard descriptor >= 0 else { throw Failure(path) }
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw Failure(path) }
     // Pipes and devices have no size, and several programs may write to them.
     let isRegular = status.st_mode & S_IFMT == S_IFREG
-    guard isRegular || earlier == nil else { throw Failure(path, code: EINVAL) }
+    guard isRegular || part == nil else { throw Failure(path, code: EINVAL) }
     guard isRegular else { return }
     if !locks() { throw .inUse(path) }
     guard fstat(descriptor, &status) == 0 else { throw Failure(path) }
