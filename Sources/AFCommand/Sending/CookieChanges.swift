@@ -17,6 +17,8 @@ struct CookieChanges {
   private var changes: [Key: HTTPCookie?] = [:]
   private let earlier: [Key: HTTPCookie]
 
+  var isEmpty: Bool { changes.isEmpty }
+
   init(from earlier: [HTTPCookie], to later: [HTTPCookie]) {
     let (before, after) = (Self.byKey(earlier), Self.byKey(later))
     self.earlier = before

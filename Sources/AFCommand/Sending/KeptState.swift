@@ -81,10 +81,12 @@ final class KeptState: Sendable {
     let cookies = session.sessionConfiguration.httpCookieStorage?.cookies ?? []
     if let named, let path {
       note { () throws(UsageError) in
-        try Self.update(path) { () throws(UsageError) in
-          var current = LocalFile.isSpecial(path) ? named : try NamedSession(path: path)
+        try Self.update(path) { () throws(UsageError) -> Data? in
+          let found = LocalFile.isSpecial(path) ? named : try NamedSession(path: path)
+          var current = found
           current.remember(invocation, hasTypedCredentials: hasTypedCredentials)
           let changes = CookieChanges(from: named.cookieLines.compactMap(\.cookie), to: cookies)
+          if changes.isEmpty, current == found, LocalFile.isRegular(path) { return nil }
           current.cookies = CookieJar.lines(changes.applied(to: current.cookieLines.compactMap(\.cookie)))
           return try current.content(for: path)
         }
@@ -92,20 +94,21 @@ final class KeptState: Sendable {
     }
     guard let jar else { return }
     note { () throws(UsageError) in
-      try Self.update(jar.path) { () throws(UsageError) in
+      try Self.update(jar.path) { () throws(UsageError) -> Data? in
         if LocalFile.isSpecial(jar.path) { return CookieJar.content(cookies) }
         let changes = CookieChanges(from: jar.cookies, to: cookies)
+        if changes.isEmpty, LocalFile.isRegular(jar.path) { return nil }
         return CookieJar.content(changes.applied(to: try CookieJar.read(jar.path)))
       }
     }
   }
 
-  /// Writes the new content of a file, unless it has that content. Another run waits until that is done. Pipes and
-  /// devices are never read again.
-  private static func update(_ path: String, _ content: () throws(UsageError) -> Data) throws(UsageError) {
+  /// Writes the new content of a file, unless it has that content or `content` returns `nil`. Another run waits until
+  /// that is done. Pipes and devices are never read again.
+  private static func update(_ path: String, _ content: () throws(UsageError) -> Data?) throws(UsageError) {
     let lock = FolderLock(of: PrivateFile.destination(of: path))
     defer { lock.release() }
-    let new = try content()
+    guard let new = try content() else { return }
     // A new file is for its owner alone.
     var information = stat()
     let isPrivate = stat(path, &information) == 0 && information.st_mode & (S_IFMT | 0o077) == S_IFREG
@@ -263,10 +266,15 @@ enum CookieJar {
     return CookieJarLine.all(in: content).compactMap(\.cookie)
   }
 
-  /// Returns the lines of cookies, in a fixed order. Cookies that a line cannot hold are left out.
+  /// Returns the lines of cookies, in the order of their bytes: names that Unicode calls equal have an order, too.
+  /// Cookies that a line cannot hold are left out.
   static func lines(_ cookies: [HTTPCookie]) -> [String] {
-    cookies.sorted { ($0.domain, $0.path, $0.name) < ($1.domain, $1.path, $1.name) }
-      .compactMap { CookieJarLine($0).text }
+    func place(_ cookie: HTTPCookie) -> [UInt8] {
+      Array([cookie.domain, cookie.path, cookie.name].joined(separator: "\t").utf8)
+    }
+    return cookies.map { (place: place($0), cookie: $0) }
+      .sorted { $0.place.lexicographicallyPrecedes($1.place) }
+      .compactMap { CookieJarLine($0.cookie).text }
   }
 
   /// Returns the content of a file.
