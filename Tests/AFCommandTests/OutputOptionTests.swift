@@ -87,6 +87,14 @@ import Testing
     #expect(await terminal.run("-b", server.url("/")).output == "{\"a\": 1}\n{\"a\": 2}\n")
   }
 
+  @Test(
+    "JSON whose media type only ends like a stream is laid out",
+    arguments: ["application/vnd.upstream+json", "application/bitstream+json"])
+  func noStream(type: String) async {
+    server.enqueue(Reply(headers: [.contentType(type)], body: .bytes(Array("{\"a\":1}".utf8))))
+    #expect(await Terminal().run("-b", server.url("/")).output == "{\n  \"a\": 1\n}\n")
+  }
+
   @Test("-v keeps no pieces of bodies")
   func hopLogSize() async throws {
     let hops = HopLog()

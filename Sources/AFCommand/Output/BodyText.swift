@@ -97,7 +97,9 @@ package enum BodyText {
   /// Whether a media type promises lines or events that are of use before the end of the body.
   static func isStream(_ contentType: String?) -> Bool {
     let type = mediaType(contentType)
-    return type == "text/event-stream" || type.hasSuffix("stream+json")
+    // The word stands alone, unlike in `vnd.upstream+json`.
+    return type == "text/event-stream"
+      || ["/stream+json", ".stream+json", "-stream+json"].contains(where: type.hasSuffix)
   }
 
   static func isXML(_ contentType: String?) -> Bool {
