@@ -50,6 +50,9 @@ package final class LocalTransferControl: TransferControl {
     }
   }
 
+  /// Whether the transfer was cancelled.
+  var isCancelled: Bool { state.withLock { $0.isCancelled } }
+
   package func resume() {
     change { state in
       state.isClosed = false
@@ -64,13 +67,22 @@ package final class LocalTransferControl: TransferControl {
 
   package func hasRoom() { change { $0.isFull = false } }
 
-  /// Returns when bytes may move. Throws after a cancellation, and after the deadline.
+  /// Returns when bytes may move. Throws after a cancellation, and if the deadline ends the wait.
   package func pass() async throws(TransportFailure) {
     if !state.withLock({ $0.mayPass }) { await wait() }
     let (isCancelled, isOver) = state.withLock { ($0.isCancelled, $0.isOver) }
     if isCancelled { throw TransportFailure(.cancelled, "The request was cancelled.") }
-    guard isOver || deadline.map({ $0 <= .now }) == true else { return }
-    throw TransportFailure(
+    if isOver { throw Self.incomplete }
+  }
+
+  /// Throws after the deadline, for content that takes time to read.
+  func checkDeadline() throws(TransportFailure) {
+    guard let deadline, deadline <= .now else { return }
+    throw Self.incomplete
+  }
+
+  private static var incomplete: TransportFailure {
+    TransportFailure(
       .timedOut, "The response was not complete in time (timeoutIntervalForResource).", phase: .total)
   }
 

@@ -47,6 +47,18 @@ import Testing
     }
   }
 
+  @Test("stale-if-error covers the end of the total time of the request") func totalTime() async {
+    var options = TransportOptions()
+    // Over when the request is sent. The fake transport observes no deadline.
+    options.timeLimits.total = .nanoseconds(1)
+    let fixture = CacheFixture(
+      FakeTransport(.cacheable("one", "max-age=60, stale-if-error=600"), .failure(.timedOut)),
+      options: options)
+    _ = await fixture.get()
+    fixture.clock.advance(70)
+    #expect(await fixture.get().body == "one")
+  }
+
   @Test("stale-if-error does not cover a server that is not trusted") func staleIfUntrusted() async {
     let bench = CacheFixture(
       FakeTransport(

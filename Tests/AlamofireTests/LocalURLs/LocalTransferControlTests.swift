@@ -56,11 +56,19 @@ import Testing
     }
   }
 
-  @Test("A control is open after the deadline of another one, and throws after its own") func openDeadline()
-    async throws
-  {
-    try await LocalTransferControl(deadline: .now + .seconds(3600)).pass()
-    await #expect(throws: TransportFailure.self) { try await LocalTransferControl(deadline: .now).pass() }
+  @Test("The deadline ends waits only, unless it is checked") func openDeadline() async throws {
+    let control = LocalTransferControl(deadline: .now)
+    try await control.pass()
+    #expect(throws: TransportFailure.self) { try control.checkDeadline() }
+    try LocalTransferControl(deadline: .now + .seconds(3600)).checkDeadline()
+  }
+
+  /// An observer that holds a transfer, and never continues it.
+  private final class HoldingObserver: TransferObserver {
+    func transferBegan(_ control: any TransferControl) -> TransferStart { .hold }
+    func headReceived(_ head: ResponseHead) -> HeadDisposition { .proceed }
+    func bytesMoved(_ count: ByteCount) {}
+    func transferEnded() {}
   }
 
   @Test("Content without a transfer over the network observes the deadline of its request") func transports()
@@ -70,12 +78,13 @@ import Testing
     let request = WireRequest(url: "data:,a", origin: origin, profile: ConnectionProfile()) { parts in
       parts.deadline = .now
     }
-    let transports: [any AsyncTransport] = [
-      LocalTransport(), StoredResponseTransport(head: ResponseHead(status: 200), body: nil),
+    let transports: [(any AsyncTransport, any TransferObserver)] = [
+      (LocalTransport(), SilentObserver { _ in }), (LocalTransport(), HoldingObserver()),
+      (StoredResponseTransport(head: ResponseHead(status: 200), body: nil), HoldingObserver()),
     ]
-    for transport in transports {
+    for (transport, observer) in transports {
       let failure = await #expect(throws: TransportFailure.self) {
-        try await transport.response(to: request, observer: SilentObserver { _ in })
+        try await transport.response(to: request, observer: observer)
       }
       #expect(failure?.kind == .timedOut, "\(type(of: transport))")
     }

@@ -59,6 +59,7 @@ struct LocalTransport: AsyncTransport {
     var reader = try content.reader()
     while true {
       try await control.pass()
+      try control.checkDeadline()
       let bytes = try reader.next(chunk)
       guard !bytes.isEmpty else { return (body, count.received) }
       if let sink = request.sink {
