@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPTestServer
 import HTTPWire
 import Testing
@@ -204,6 +205,36 @@ import Testing
     ) { _ in }
     let response = try await transport.send(request, observer: HeadObserver())
     #expect(response.head.status == status && (response.body != nil) == isRead)
+  }
+
+  /// An observer that answers all heads alike.
+  private final class DisposingObserver: TransferObserver {
+    private let disposition: HeadDisposition
+
+    init(_ disposition: HeadDisposition) { self.disposition = disposition }
+
+    func transferBegan(_ control: any TransferControl) -> TransferStart { .go }
+    func headReceived(_ head: ResponseHead) -> HeadDisposition { disposition }
+    func bytesMoved(_ count: ByteCount) {}
+    func transferEnded() {}
+  }
+
+  @Test(
+    "A failure after the deadline keeps its metrics and the partial response",
+    arguments: [HeadDisposition.proceed, .hold])
+  func lateFailure(disposition: HeadDisposition) async throws {
+    let late = TransportFailure(.timedOut, "The total time is over.", metrics: TransferMetrics())
+    let fake = FakeTransport(FakeReply(chunks: [Data("part".utf8)], failure: late))
+    let transport = SharedTransport(shared: SharedTransfers(), transport: fake, removalCount: 0)
+    let url = "http://a.test/"
+    let request = WireRequest(
+      url: url, origin: try #require(Origin(url: url)), profile: ConnectionProfile()
+    ) { $0.deadline = .now }
+    let failure = await #expect(throws: TransportFailure.self) {
+      try await transport.response(to: request, observer: DisposingObserver(disposition))
+    }
+    #expect(failure?.kind == .timedOut && failure?.message == late.message)
+    #expect(failure?.metrics != nil && failure?.partial?.head.status == 200)
   }
 
   /// No field tells the requests of two users apart.

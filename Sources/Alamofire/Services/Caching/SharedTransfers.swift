@@ -268,6 +268,8 @@ struct SharedTransport: AsyncTransport {
     case .left: throw TransportFailure(.cancelled, "The request was cancelled.")
     }
     let outcome = await shared.outcome(key, id)
+    // A failure of the transfer says more than the end of the wait.
+    if case .failure(let failure) = outcome, !room.isCancelled { throw failure }
     // Suspended, or not decided about its head yet: the response is there, and waits.
     try await room.pass()
     return try outcome.get()
