@@ -180,9 +180,11 @@ extension HopLoop {
 extension AFError {
   /// Makes the error of a request whose delegate, or another object of the caller, did not answer in time.
   static func unansweredQuestion(to url: String?) -> AFError {
-    .sessionTaskFailed(
+    let host = url.flatMap { URL(string: $0)?.host } ?? "the server"
+    return .sessionTaskFailed(
       error: URLError(
-        .timedOut, "A question to the delegate was not answered before timeoutIntervalForResource was over.",
+        .timedOut,
+        "The delegate did not answer a question about \(host) before timeoutIntervalForResource was over.",
         url: url, phase: .total))
   }
 }

@@ -107,9 +107,8 @@ struct Attempt: Sendable {
     } then: { _, _ in
       .gate(.resumed) { (attempt) throws(AFError) in
         try attempt.core.checkAlive()
-        let core = attempt.core
-        let deadline = core.session.settings.deadline(core.profile)
-        guard let work = attempt.request.questionAboutBodyStream(deadline: deadline) else { return .done }
+        // The total time begins with the body, which this question creates.
+        guard let work = attempt.request.questionAboutBodyStream(deadline: nil) else { return .done }
         return .task(work)
       }
     }

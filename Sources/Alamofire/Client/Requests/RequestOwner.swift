@@ -199,9 +199,9 @@ extension Request {
         : Exchange(url: URL(wire: candidate.request.url), head: candidate.head).httpResponse
     else { return }
     let proposed = CachedURLResponse(response: response, data: candidate.body)
-    // Without an answer before the deadline, the response is not stored.
+    // Without a deadline, because the total time ends with the response.
     let answer: CachedURLResponse? = await session.delegateAnswer(
-      whenForgotten: proposed, whenCancelled: nil, deadline: candidate.request.deadline
+      whenForgotten: proposed, whenCancelled: nil
     ) { delegate, facade, completion in
       delegate.urlSession(facade, dataTask: task, willCacheResponse: proposed) { completion($0) }
     }
