@@ -157,8 +157,10 @@ struct RequestObservers: OptionSet, Sendable {
   static let trust = RequestObservers(rawValue: 8)
   /// The storage of responses.
   static let storing = RequestObservers(rawValue: 16)
-  /// The bodies of responses as they arrive.
+  /// The bodies of responses as they arrive, for chunk readers or for observers.
   static let bodies = RequestObservers(rawValue: 32)
+  /// The chunks of bodies, which are copied for observers. Chunk readers get theirs without them.
+  static let chunks = RequestObservers(rawValue: 64)
 
   /// The events that each observer of tasks sees.
   static let wholeTask: RequestObservers = [.task, .redirects, .challenges]

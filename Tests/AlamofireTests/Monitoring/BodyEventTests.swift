@@ -43,6 +43,38 @@ import Testing
     #expect(CompositeEventMonitor(monitors: monitors + [spy]).hearsBodies)
   }
 
+  @Test("Chunks are copied for monitors that may use them, and not for chunk readers") func copiedChunks() {
+    let log = SessionObservers(eventMonitors: [RequestLog { _ in }])
+    let request = Session.retained(fake: FakeTransport(), startRequestsImmediately: false, observers: log)
+      .request("http://a.test/").responseChunks(on: .global()) { _ in }
+    #expect(request.core.observers.contains([.task, .bodies]))
+    #expect(!request.core.observers.contains(.chunks))
+    request.transferMonitor(spy)
+    #expect(request.core.observers.contains([.task, .bodies, .chunks]))
+    let observed = SessionObservers(eventMonitors: [spy]).observedEvents
+    #expect(observed.contains([.task, .bodies, .chunks]))
+  }
+
+  /// A monitor that uses no chunks, and records those that it gets.
+  private final class DeafMonitor: ChunklessMonitor {
+    let queue = DispatchQueue(label: "deaf monitor")
+    let chunks = Recorder<Data>()
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+      chunks.add(data)
+    }
+  }
+
+  @Test("A monitor that uses no chunks gets none, although another one does") func deafMonitor() async {
+    let deaf = DeafMonitor()
+    let session = Session.retained(
+      fake: FakeTransport(.text("value")), observers: SessionObservers(eventMonitors: [deaf, spy]))
+    _ = await session.request("http://a.test/").end()
+    #expect(await eventually { spy.reported.contains { $0.hasPrefix("didReceive data") } })
+    deaf.queue.sync {}
+    #expect(deaf.chunks.count == 0)
+  }
+
   @Test("A download that continues reports the offset, and then only the bytes that are written")
   func offset() async throws {
     let rest = reply(

@@ -99,7 +99,10 @@ extension CompositeEventMonitor {
 
   /// Called when a chunk of the body of a response was received.
   public func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-    perform { $0.urlSession(session, dataTask: dataTask, didReceive: data) }
+    // The queue of a monitor that ignores the bytes would keep them for a while.
+    for monitor in monitors where !(monitor is any ChunklessMonitor) {
+      monitor.queue.async { monitor.urlSession(session, dataTask: dataTask, didReceive: data) }
+    }
   }
 
   /// Called when a response may be stored, unless a ``CachedResponseHandler`` decides otherwise.

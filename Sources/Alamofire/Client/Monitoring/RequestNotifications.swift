@@ -63,7 +63,7 @@ extension Request {
     if let handler { handler.queue.async { handler.closure(task) } }
     for continuation in listeners { continuation.yield(task) }
     (self as? DataStreamRequest)?.flow.watch { [weak core] bytes in
-      if let core, core.observers.contains(.bodies) { core.notify(.data(Data(bytes))) }
+      if let core, core.observers.contains(.chunks) { core.notify(.data(Data(bytes))) }
     }
     notifyMonitors { $0.request(request, didCreateTask: task) }
     switch await core.beginTaskChanges() {

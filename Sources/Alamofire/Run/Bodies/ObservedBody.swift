@@ -52,7 +52,7 @@ final class ObservedBody: BodySink {
     } else {
       state.withLock { $0.held.append(bytes) }
     }
-    if isShown, core?.observers.contains([.task, .bodies]) == true { core?.notify(.data(Data(bytes))) }
+    if isShown, core?.observers.contains([.task, .chunks]) == true { core?.notify(.data(Data(bytes))) }
     return reception
   }
 

@@ -8,7 +8,8 @@ extension RequestObservers {
     if interests.contains(.events) { formUnion(.monitors) }
     if interests.contains(.redirects) { insert(.redirects) }
     if interests.contains(.storing) { insert(.storing) }
-    if !interests.isDisjoint(with: [.body, .transfers]) { insert(.bodies) }
+    if interests.contains(.body) { insert(.bodies) }
+    if interests.contains(.transfers) { formUnion([.bodies, .chunks]) }
   }
 }
 

@@ -331,7 +331,7 @@ package final class SessionObservers: Sendable {
     var events: RequestObservers = []
     if redirectHandler != nil { events.insert(.redirects) }
     if cachedResponseHandler != nil { events.formUnion([.wholeTask, .storing]) }
-    if eventMonitor.hearsBodies { events.insert(.bodies) }
+    if eventMonitor.hearsBodies { events.formUnion([.bodies, .chunks]) }
     constantEvents = events
   }
 
@@ -385,7 +385,7 @@ extension RequestObservers {
   /// Makes the events that the caller's delegate requests.
   fileprivate init(_ events: SessionDelegate.Events) {
     self = []
-    if events.contains(.transfers) { formUnion([.wholeTask, .bodies]) }
+    if events.contains(.transfers) { formUnion([.wholeTask, .bodies, .chunks]) }
     if events.contains(.caching) { formUnion([.wholeTask, .storing]) }
     if events.contains(.redirects) { insert(.redirects) }
     if events.contains(.authentication) { insert(.challenges) }
