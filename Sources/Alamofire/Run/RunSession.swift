@@ -158,13 +158,25 @@ final class RunRegistry: Sendable {
     }
   }
 
-  /// Refuses further requests, and lets the running ones end. Returns those that wait for their start, the error that
-  /// ends them, and whether no request runs.
-  func refuseMore() -> (unstarted: [any RunOwner], reason: AFError, isIdle: Bool) {
+  /// The members of a session that accepts no more requests, for the caller to end them outside the lock.
+  struct Refused {
+    let unstarted: [any RunOwner]
+    /// All streams, of which some may run.
+    let streams: [any RegisteredStream]
+    /// The error of the members that have not been started.
+    let reason: AFError
+    /// Whether no request runs.
+    let isIdle: Bool
+  }
+
+  /// Refuses further requests, and lets the running ones end. Returns those that wait for their start, and all streams.
+  func refuseMore() -> Refused {
     state.withLock { state in
       let reason = state.reasonOfEnd ?? .sessionInvalidated(error: nil)
       state.reasonOfEnd = reason
-      return (state.unstarted.removeAll(), reason, state.isIdle)
+      return Refused(
+        unstarted: state.unstarted.removeAll(), streams: state.streams.values.compactMap(\.stream),
+        reason: reason, isIdle: state.isIdle)
     }
   }
 }
@@ -174,6 +186,8 @@ protocol RegisteredStream: AnyObject, Sendable {
   func cancel()
   /// Ends the stream because its session has ended.
   func abandon(_ error: AFError)
+  /// Ends the stream if it has not been started, because its session accepts no more requests.
+  func refuse(_ error: AFError)
 }
 
 /// The requests of a session that wait for their start. The references are weak, so that a user can release a request.

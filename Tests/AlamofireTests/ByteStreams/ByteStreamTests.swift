@@ -327,6 +327,20 @@ extension ByteStreamRequest {
     #expect(server.connectionCount == 1)
   }
 
+  @Test("A session that finishes ends the streams that nothing has connected") func finish() async throws {
+    let server = try StreamTestServer()
+    let streams = (0..<3).map { _ in session.byteStream(host: "127.0.0.1", port: server.port) }
+    try await streams[0].write(Data("x".utf8))
+    // Closing one side does not connect.
+    streams[1].closeWrite()
+    session.session.finishTasksAndInvalidate()
+    for stream in streams.dropFirst() {
+      let error = await stream.ended()
+      #expect(error?.isSessionInvalidatedError == true)
+    }
+    _ = try await streams[0].read()
+  }
+
   @Test("Releasing a stream ends it") func release() async throws {
     let server = try StreamTestServer()
     var stream: ByteStreamRequest? = session.byteStream(host: "127.0.0.1", port: server.port)

@@ -149,6 +149,22 @@ struct ReleasedSessionTests {
     #expect(fake.requests.isEmpty)
   }
 
+  @Test(
+    "A download in segments that was not started ends with a session that finishes",
+    arguments: [Start.never, .suspended])
+  func refusedSegments(start: Start) async throws {
+    let folder = try TemporaryFolder()
+    let fake = FakeTransport()
+    let session = Session.retained(fake: fake, startRequestsImmediately: start != .never)
+    let download = session.segmentedDownload("http://a.test/file", to: folder["file"])
+    if start == .suspended { download.suspend() }
+    download.response(queue: .global()) { [ends] in ends.add($0.error) }
+    session.session.finishTasksAndInvalidate()
+    let error = await ends.wait(for: 1).first ?? nil
+    #expect(error?.isSessionInvalidatedError == true)
+    #expect(fake.requests.isEmpty)
+  }
+
   @Test("Cancelling all requests cancels a download in segments that was not started")
   func cancelledSegments() async throws {
     let folder = try TemporaryFolder()

@@ -7,6 +7,7 @@ import Testing
   private final class Stream: RegisteredStream {
     func cancel() {}
     func abandon(_ error: AFError) {}
+    func refuse(_ error: AFError) {}
   }
 
   private let session = Session.retained(fake: FakeTransport(), startRequestsImmediately: false)
@@ -56,12 +57,14 @@ import Testing
 
   @Test("A session that takes no more requests lets the running ones end", arguments: [false, true])
   func refusal(isEnded: Bool) {
-    let requests = requests(3)
+    let (requests, stream) = (requests(3), Stream())
     _ = registry.register(requests[0])
+    #expect(registry.register(stream) == nil)
     if isEnded { _ = registry.end(.sessionDeinitialized) }
     _ = registry.registerUnstarted(requests[1])
     let refused = registry.refuseMore()
     #expect(refused.unstarted.count == (isEnded ? 0 : 1) && !refused.isIdle)
+    #expect(refused.streams.map { ObjectIdentifier($0) } == [ObjectIdentifier(stream)])
     #expect(refused.reason.isSessionDeinitializedError == isEnded)
     #expect(registry.reasonOfEnd.map { $0.isSessionInvalidatedError || isEnded } == true)
     #expect(registry.refuseMore().unstarted.isEmpty && registry.register(requests[2]) == nil)

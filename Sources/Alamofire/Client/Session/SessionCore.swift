@@ -136,10 +136,11 @@ package final class SessionCore: Sendable {
 
   /// Ends the session after its running requests; no request starts afterwards.
   func refuseMore() {
-    let (unstarted, reason, isIdle) = runs.registry.refuseMore()
+    let refused = runs.registry.refuseMore()
     // Some of them have been started since they were registered.
-    for request in unstarted { request.core.abandonUnstarted(request, with: reason) }
-    if isIdle { notifyInvalidOnce() }
+    for request in refused.unstarted { request.core.abandonUnstarted(request, with: refused.reason) }
+    for stream in refused.streams { stream.refuse(refused.reason) }
+    if refused.isIdle { notifyInvalidOnce() }
   }
 
   /// The error of a request that cannot be started.

@@ -197,6 +197,12 @@ final class ByteStreamCore: RegisteredStream {
   /// Ends the request because its session has ended.
   func abandon(_ error: AFError) { openedOrEnded(error)?.shutDown() }
 
+  /// Ends the request if nothing has connected it.
+  func refuse(_ error: AFError) {
+    guard phase == .initialized else { return }
+    openedOrEnded(error)?.shutDown()
+  }
+
   /// Returns the engine's stream, which reports its end. If there is none, ends the request, so that an operation on
   /// another thread makes none.
   private func openedOrEnded(_ error: AFError?) -> (any ByteStream)? {

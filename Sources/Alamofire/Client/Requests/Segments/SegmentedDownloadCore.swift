@@ -133,6 +133,17 @@ final class SegmentedDownloadCore: RegisteredStream {
     queue.async { self.conclude(.failure(error)) }
   }
 
+  /// Ends the download if it has not been started. Requests of one that runs are refused, which ends it.
+  func refuse(_ error: AFError) {
+    queue.async {
+      let isStarted = self.state.withLock { state in
+        if case .running = state.lifecycle { return true }
+        return state.file != nil
+      }
+      if !isStarted { self.conclude(.failure(error)) }
+    }
+  }
+
   func addProgressHandler(_ handler: @escaping @Sendable (SegmentedDownload.Progress) -> Void) {
     state.withLock { $0.progressObservers.handlers.append(handler) }
   }
