@@ -56,6 +56,7 @@ private final class LastError: Error {
 @Suite("Objects that a request replaces", .timeLimit(.minutes(1))) struct ReplacedObjectTests {
   enum Setter: CaseIterable {
     case head, uploadProgress, downloadProgress, creation, command, task, redirect, storing, credential
+    case trailers
   }
 
   private let released = Latch()
@@ -64,9 +65,10 @@ private final class LastError: Error {
 
   private var last: LastUse {
     LastUse { [released, weak request] in
-      // Both locks of the request.
+      // The locks of the request and of its body.
       _ = request?.priority
       _ = request?.redirectHandler
+      _ = request?.body.trailers
       released.open()
     }
   }
@@ -85,14 +87,24 @@ private final class LastError: Error {
     case .storing:
       request.cacheResponse(using: .modify { _, response in withExtendedLifetime(last) { response } })
     case .credential: request.authenticate(with: LastCredential(last))
+    case .trailers:
+      request.trailers {
+        withExtendedLifetime(last) {}
+        return [:]
+      }
     }
   }
 
-  @Test("An object that another one replaces is released outside the lock", arguments: Setter.allCases)
-  func setter(setter: Setter) async {
-    set(setter, last)
-    set(setter, LastUse {})
-    await released.wait()
+  /// Runs in another process, which a lock that is taken twice would end.
+  @Test("An object that another one replaces is released outside the lock") func setter() async {
+    await #expect(processExitsWith: .success) {
+      for setter in ReplacedObjectTests.Setter.allCases {
+        let tests = ReplacedObjectTests()
+        tests.set(setter, tests.last)
+        tests.set(setter, LastUse {})
+        await tests.released.wait()
+      }
+    }
   }
 
   @Test("The source of another stream replaces the earlier one outside the lock") func source() async {
