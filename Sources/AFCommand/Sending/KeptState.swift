@@ -86,7 +86,8 @@ final class KeptState: Sendable {
           var current = found
           current.remember(invocation, hasTypedCredentials: hasTypedCredentials)
           let changes = CookieChanges(from: named.cookieLines.compactMap(\.cookie), to: cookies)
-          if changes.isEmpty, current == found, LocalFile.isRegular(path) { return nil }
+          // Its secrets are for its owner alone.
+          if changes.isEmpty, current == found, Self.isPrivate(path) { return nil }
           current.cookies = CookieJar.lines(changes.applied(to: current.cookieLines.compactMap(\.cookie)))
           return try current.content(for: path)
         }
@@ -110,10 +111,14 @@ final class KeptState: Sendable {
     defer { lock.release() }
     guard let new = try content() else { return }
     // A new file is for its owner alone.
-    var information = stat()
-    let isPrivate = stat(path, &information) == 0 && information.st_mode & (S_IFMT | 0o077) == S_IFREG
-    if isPrivate, try LocalFile.content(path, limit: LocalFile.largestSettings) == new { return }
+    if isPrivate(path), try LocalFile.content(path, limit: LocalFile.largestSettings) == new { return }
     try write(new, to: path)
+  }
+
+  /// Whether there is a regular file that only its owner may use.
+  private static func isPrivate(_ path: String) -> Bool {
+    var information = stat()
+    return stat(path, &information) == 0 && information.st_mode & (S_IFMT | 0o077) == S_IFREG
   }
 
   /// Writes one of the files.
