@@ -39,11 +39,12 @@ struct AuthenticationOnServerTests {
     ) {
       let name = request.request?.url?.lastPathComponent ?? ""
       queue.async {
-        self.calls.add(name)
         self.inner.retry(request, for: session, dueTo: error) { result in
           self.answered.add(name)
           completion(result)
         }
+        // After the call, so that a request which has been counted waits for the refresh.
+        self.calls.add(name)
       }
     }
   }
