@@ -10,14 +10,15 @@ public final class CompositeEventMonitor: EventMonitor {
 
   /// Whether there are monitors other than notifications on demand.
   let seesMore: Bool
-  /// Whether a monitor may use the chunks of bodies.
-  let hearsBodies: Bool
+  /// The monitors that may use the chunks of bodies. The queues of the others would keep them for a while.
+  private let chunkMonitors: [any EventMonitor]
+  var hearsBodies: Bool { !chunkMonitors.isEmpty }
   /// Whether a monitor observes the bytes of requests on their connections.
   let observesWire: Bool
 
   init(monitors: [any EventMonitor]) {
     self.monitors = monitors
-    hearsBodies = monitors.contains { !($0 is any ChunklessMonitor) }
+    chunkMonitors = monitors.filter { !($0 is any ChunklessMonitor) }
     observesWire = monitors.contains { $0 is any WireMonitor }
     seesMore = monitors.contains { !(($0 as? AlamofireNotifications)?.isOnDemand ?? false) }
   }
@@ -25,8 +26,9 @@ public final class CompositeEventMonitor: EventMonitor {
   /// Whether a monitor uses events at present. Read before an event is created.
   var isActive: Bool { seesMore || (!monitors.isEmpty && NotificationDemand.exists) }
 
-  func perform(_ event: @escaping @Sendable (any EventMonitor) -> Void) {
-    for monitor in monitors {
+  /// Calls `event` with each monitor; an event with a chunk only with those that may use it.
+  func perform(ofChunk: Bool = false, _ event: @escaping @Sendable (any EventMonitor) -> Void) {
+    for monitor in ofChunk ? chunkMonitors : monitors {
       monitor.queue.async { event(monitor) }
     }
   }
@@ -99,10 +101,7 @@ extension CompositeEventMonitor {
 
   /// Called when a chunk of the body of a response was received.
   public func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-    // The queue of a monitor that ignores the bytes would keep them for a while.
-    for monitor in monitors where !(monitor is any ChunklessMonitor) {
-      monitor.queue.async { monitor.urlSession(session, dataTask: dataTask, didReceive: data) }
-    }
+    perform(ofChunk: true) { $0.urlSession(session, dataTask: dataTask, didReceive: data) }
   }
 
   /// Called when a response may be stored, unless a ``CachedResponseHandler`` decides otherwise.

@@ -29,10 +29,11 @@ extension Request {
 
   /// Calls `event` with the monitors that receive the events of the URL session. All monitors of the session receive
   /// them, and so do the request's monitors that were added for such events.
-  func notifyTransfer(_ event: @escaping @Sendable (any EventMonitor) -> Void) {
-    session.eventMonitor.perform(event)
+  func notifyTransfer(ofChunk: Bool, _ event: @escaping @Sendable (any EventMonitor) -> Void) {
+    session.eventMonitor.perform(ofChunk: ofChunk, event)
     guard core.has(.events) else { return }
-    for monitor in additions.withLock({ $0.value.transferMonitors }) {
+    for monitor in additions.withLock({ $0.value.transferMonitors })
+    where !ofChunk || !(monitor is any ChunklessMonitor) {
       monitor.queue.async { event(monitor) }
     }
   }

@@ -64,8 +64,10 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
 
   /// Calls the monitors of the session. Monitors of a request are called for that request, and not for its URL
   /// session.
-  private func notify(_ task: URLSessionTask, _ event: @escaping @Sendable (any EventMonitor) -> Void) {
-    request(of: task)?.notifyTransfer(event)
+  private func notify(
+    _ task: URLSessionTask, ofChunk: Bool = false, _ event: @escaping @Sendable (any EventMonitor) -> Void
+  ) {
+    request(of: task)?.notifyTransfer(ofChunk: ofChunk, event)
   }
 
   // MARK: The session
@@ -177,7 +179,7 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
   /// Calls the monitors. Called with each chunk of a body, except for bodies of followed redirects. If the event is
   /// enabled while a request runs, the whole body arrives in one chunk at its end.
   open func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-    notify(dataTask) { $0.urlSession(session, dataTask: dataTask, didReceive: data) }
+    notify(dataTask, ofChunk: true) { $0.urlSession(session, dataTask: dataTask, didReceive: data) }
   }
 
   /// Calls the monitors, and the request's ``CachedResponseHandler``, or else the session's. Without a handler the
