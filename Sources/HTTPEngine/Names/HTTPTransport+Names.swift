@@ -139,8 +139,8 @@ extension HTTPTransport {
       ))
   }
 
-  /// Asks for each family. When one has addresses, the other has a little more time: a service that never answers about
-  /// one of them would delay all requests.
+  /// Asks for each family. When one has addresses, the other has a second more: a service that never answers about one
+  /// of them would delay all requests to their limits.
   private func answers(
     _ families: [IPAddress.Family], _ ask: @escaping @Sendable (IPAddress.Family) async -> FamilyAnswer
   ) async -> [IPAddress.Family: FamilyAnswer] {
@@ -152,7 +152,7 @@ extension HTTPTransport {
         guard case .success(.addresses(let found, _)) = answer, !found.isEmpty else { continue }
         group.addTask {
           await FirstValue<Void>().value(
-            until: .now + Self.rest(after: family), otherwise: (), ifCancelled: ())
+            until: .now + Self.rest, otherwise: (), ifCancelled: ())
           return nil
         }
       }
@@ -163,11 +163,9 @@ extension HTTPTransport {
 
   private typealias FamilyAnswer = Result<NameMessage.Answer, TransportFailure>
 
-  /// Returns the time for the answer about the other family (RFC 8305 §3). Addresses of IPv4 are waited for longer,
-  /// because IPv6 may not be reachable.
-  private static func rest(after family: IPAddress.Family) -> Duration {
-    family == .v4 ? .milliseconds(50) : .milliseconds(250)
-  }
+  /// The time for the answer about the other family. It is longer than RFC 8305 §3 says, because addresses that come
+  /// later are not connected to, and this machine may reach no others.
+  private static var rest: Duration { .seconds(1) }
 
   /// Returns the profile for requests to the name service. Trust, client identity and proxies come from the request. No
   /// identity is chosen, because the question would be about the server.
