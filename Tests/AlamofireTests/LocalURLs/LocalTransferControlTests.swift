@@ -77,10 +77,14 @@ import Testing
     let origin = try #require(Origin(url: "http://a.test/"))
     let request = WireRequest(url: "data:,a", origin: origin, profile: ConnectionProfile()) { parts in
       parts.deadline = .now
+      parts.idleTimeout = .milliseconds(10)
     }
+    let stored = StoredAnswer(head: ResponseHead(status: 200), body: Data())
     let transports: [(any AsyncTransport, any TransferObserver)] = [
       (LocalTransport(), SilentObserver { _ in }), (LocalTransport(), HoldingObserver()),
       (StoredResponseTransport(head: ResponseHead(status: 200), body: nil), HoldingObserver()),
+      // One that is served although the deadline is over waits for as long as a server may be silent.
+      (StoredTransport(answer: stored, sink: nil), HoldingObserver()),
     ]
     for (transport, observer) in transports {
       let failure = await #expect(throws: TransportFailure.self) {

@@ -17,8 +17,8 @@ struct StoredTransport: AsyncTransport {
     var times = TransferMetrics.Values()
     times.start = Date().timeIntervalSince1970
     let begin = ContinuousClock.now
-    // A response that is served because the server took too long may still have to be decided about.
-    let deadline = request.deadline.flatMap { $0 > .now ? $0 : nil }
+    // A response that is served because the server took too long may still have to be decided about, but not for ever.
+    let deadline = request.deadline.map { $0 > .now ? $0 : .now + (request.idleTimeout ?? .seconds(60)) }
     let control = LocalTransferControl(deadline: deadline)
     defer { observer.transferEnded() }
     control.begin(observer.transferBegan(control))
