@@ -121,6 +121,21 @@ import Testing
     #expect(FileManager.default.contents(atPath: journal) == (isComplete ? nil : version))
   }
 
+  @Test("A file that was removed since its rest was requested is saved as a whole") func removedMeanwhile()
+    async throws
+  {
+    try await breakOff(HTTPHeader(name: "ETag", value: "\"v1\""))
+    let file = path
+    let server = try HTTPTestServer(
+      routes: .none.adding("/f") { _, _ in
+        try? FileManager.default.removeItem(atPath: file)
+        return Reply.text("wxyz")
+      })
+    let run = await Terminal().run("-co", path, server.url("/f"))
+    #expect(run.status == .success, "\(run.error)")
+    #expect(content() == "wxyz")
+  }
+
   @Test("A file that has changed on the server is replaced, and its next part is conditional too")
   func changed() async throws {
     try await breakOff(HTTPHeader(name: "ETag", value: "\"v1\""))

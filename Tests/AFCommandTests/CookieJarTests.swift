@@ -230,12 +230,10 @@ import Testing
       let run = await Terminal.pipe.run(option, path, server.url("/get"))
       #expect(run.status == .success, "\(option): \(run.error)")
       #expect(try await server.takeRequest().header("Cookie") == "k=v", "\(option)")
-      // The secrets of a session are for its owner alone.
-      let isKept = option == "--cookie-jar" || mode == 0o600
-      #expect(try (text(path) == content) == isKept, "\(option)")
+      #expect(try text(path) == content, "\(option)")
+      // Cookies and credentials are for the owner alone.
       var information = stat()
-      #expect(
-        stat(path, &information) == 0 && information.st_mode & 0o777 == (isKept ? mode : 0o600), "\(option)")
+      #expect(stat(path, &information) == 0 && information.st_mode & 0o777 == 0o600, "\(option)")
     }
   }
 

@@ -86,8 +86,7 @@ final class KeptState: Sendable {
           var current = found
           current.remember(invocation, hasTypedCredentials: hasTypedCredentials)
           let changes = CookieChanges(from: named.cookieLines.compactMap(\.cookie), to: cookies)
-          // Its secrets are for its owner alone.
-          if changes.isEmpty, current == found, Self.isPrivate(path) { return nil }
+          if changes.isEmpty, current == found, LocalFile.isRegular(path) { return nil }
           current.cookies = CookieJar.lines(changes.applied(to: current.cookieLines.compactMap(\.cookie)))
           return try current.content(for: path)
         }
@@ -109,16 +108,24 @@ final class KeptState: Sendable {
   private static func update(_ path: String, _ content: () throws(UsageError) -> Data?) throws(UsageError) {
     let lock = FolderLock(of: PrivateFile.destination(of: path))
     defer { lock.release() }
-    guard let new = try content() else { return }
+    let mode = mode(of: path)
+    guard let new = try content() else {
+      // Cookies and credentials are for the owner alone.
+      if let mode, mode & 0o077 != 0 { chmod(path, mode & 0o700) }
+      return
+    }
     // A new file is for its owner alone.
-    if isPrivate(path), try LocalFile.content(path, limit: LocalFile.largestSettings) == new { return }
+    if let mode, mode & 0o077 == 0, try LocalFile.content(path, limit: LocalFile.largestSettings) == new {
+      return
+    }
     try write(new, to: path)
   }
 
-  /// Whether there is a regular file that only its owner may use.
-  private static func isPrivate(_ path: String) -> Bool {
+  /// Returns the permissions of a regular file; `nil` if there is none.
+  private static func mode(of path: String) -> mode_t? {
     var information = stat()
-    return stat(path, &information) == 0 && information.st_mode & (S_IFMT | 0o077) == S_IFREG
+    guard stat(path, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return nil }
+    return information.st_mode & 0o7777
   }
 
   /// Writes one of the files.

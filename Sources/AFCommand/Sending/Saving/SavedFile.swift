@@ -78,7 +78,7 @@ final class SavedFile: Sendable {
     self.location = location
     // The journal of an earlier run, if there is one.
     state = Mutex(State(size: earlier?.offset ?? 0, ownsJournal: true))
-    descriptor = open(location, O_WRONLY | O_CLOEXEC | (part == nil ? O_CREAT : O_APPEND), 0o666)
+    descriptor = open(location, O_WRONLY | O_CLOEXEC | (earlier == nil ? O_CREAT : O_APPEND), 0o666)
     guard descriptor >= 0 else { throw Failure(path) }
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw Failure(path) }
@@ -89,7 +89,11 @@ final class SavedFile: Sendable {
     if !locks() { throw .inUse(path) }
     guard fstat(descriptor, &status) == 0 else { throw Failure(path) }
     // Another run may have written it since then.
-    if let part, FilePart(size: Int64(status.st_size), journal: journal) != part { throw .changed(path) }
+    // An empty file has nothing to lose.
+    let isNew = earlier == nil && status.st_size == 0
+    if let part, !isNew, FilePart(size: Int64(status.st_size), journal: journal) != part {
+      throw .changed(path)
+    }
     // Later bytes do not count.
     guard ftruncate(descriptor, off_t(earlier?.offset ?? 0)) == 0 else { throw Failure(path) }
     guard let earlier else { return }
