@@ -162,7 +162,10 @@ final class Poller {
       return
     }
     if events.count <= slots.count { growEvents() }
-    readyCount = max(0, Int(epoll_wait(descriptor, events.baseAddress, Int32(events.count), milliseconds)))
+    readyCount = 0
+    // Newer versions of the C library demand memory, and there is always some.
+    guard let memory = events.baseAddress else { return }
+    readyCount = max(0, Int(epoll_wait(descriptor, memory, Int32(events.count), milliseconds)))
   }
 
   private func growEvents() {
