@@ -2,7 +2,8 @@ import FoundationEssentials
 import HTTPWire
 import Testing
 
-@Suite("Partitions of connections") struct TrustPartitionTests {
+/// One after the other, because one of the tests makes more partitions than are kept.
+@Suite("Partitions of connections", .serialized) struct TrustPartitionTests {
   private static func partition(_ change: (inout TransportOptions) -> Void = { _ in }) -> Int {
     var options = TransportOptions()
     change(&options)
