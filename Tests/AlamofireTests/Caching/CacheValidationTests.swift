@@ -261,6 +261,7 @@ import Testing
 
   /// Counts the calls of a cache.
   @Test("A request with no-store does not look up the cache") func noStoreLookups() async {
+    // Unchecked, as its superclass is: its own property is a constant.
     final class Counting: URLCache, @unchecked Sendable {
       let calls = Recorder<String>()
       override var diskCapacity: Int {

@@ -327,6 +327,7 @@ struct DigestTests {
 
 /// A delegate that answers challenges with given dispositions and records them.
 final class ChallengeDelegate: SessionDelegate, @unchecked Sendable {
+  // Unchecked, as its superclass is: its own properties are constants.
   typealias Answer = (URLSession.AuthChallengeDisposition, URLCredential?)
 
   let calls = Recorder<String>()

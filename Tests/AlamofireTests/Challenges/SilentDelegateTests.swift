@@ -38,6 +38,7 @@ import Testing
       _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposed: CachedURLResponse,
       completionHandler: @escaping (CachedURLResponse?) -> Void
     ) {
+      // Unchecked: only the timer calls it, once.
       nonisolated(unsafe) let answer = completionHandler
       callLate { answer(proposed) }
     }
@@ -46,6 +47,7 @@ import Testing
       _ session: URLSession, task: URLSessionTask,
       needNewBodyStream completionHandler: @escaping (InputStream?) -> Void
     ) {
+      // Unchecked: only the timer calls it, once.
       nonisolated(unsafe) let answer = completionHandler
       callLate { answer(InputStream(data: Data("late".utf8))) }
     }

@@ -299,6 +299,7 @@ import Testing
   /// Adds the handler with a delegate, which receives each chunk as it arrives, and without.
   @Test("A handler that is added during the transfer receives the whole body", arguments: [true, false])
   func handlerDuringTransfer(isWatched: Bool) async {
+    // Unchecked, as its superclass is: its own property is a constant.
     final class Delegate: SessionDelegate, @unchecked Sendable {
       let came = Recorder<Int>()
       override func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {

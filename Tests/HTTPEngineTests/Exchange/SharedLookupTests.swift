@@ -26,6 +26,16 @@ import Testing
       try client.request("http://\(host):\(server.port)/get", deadline: deadline)
     }
 
+    /// Sends a request that waits for a held look-up, and then one that does not wait for long. Returns the first one
+    /// and the failure of the second.
+    func waits(_ gate: Gate) async throws -> (Task<WireResponse, any Error>, TransportFailure) {
+      names.hold(by: gate)
+      let patient = try request()
+      let answered = Task { [client] in try await client.send(patient) }
+      await gate.waitForArrival(count: 2)
+      return (answered, try await client.failure(of: request(deadline: .milliseconds(100))))
+    }
+
     var askedNames: Set<String> { Set(names.questions.map(\.name)) }
   }
 
@@ -69,11 +79,7 @@ import Testing
   @Test("Each request waits until its own deadline") func deadlines() async throws {
     let scene = try Scene()
     let gate = Gate()
-    scene.names.hold(by: gate)
-    let patient = try scene.request()
-    let answered = Task { try await scene.client.send(patient) }
-    await gate.waitForArrival(count: 2)
-    let failure = try await scene.client.failure(of: scene.request(deadline: .milliseconds(100)))
+    let (answered, failure) = try await scene.waits(gate)
     #expect(failure.kind == .timedOut && failure.phase == .total, "\(failure)")
     #expect(failure.message.contains("name service"), "\(failure.message)")
     gate.open()
@@ -85,11 +91,7 @@ import Testing
   func stuckLookup() async throws {
     let scene = try Scene()
     let gate = Gate()
-    scene.names.hold(by: gate)
-    let patient = try scene.request()
-    let answered = Task { try await scene.client.send(patient) }
-    await gate.waitForArrival(count: 2)
-    let failure = try await scene.client.failure(of: scene.request(deadline: .milliseconds(100)))
+    let (answered, failure) = try await scene.waits(gate)
     #expect(failure.kind == .timedOut)
     scene.names.holdNothing()
     #expect(try await scene.client.send(scene.request()).status == 200)

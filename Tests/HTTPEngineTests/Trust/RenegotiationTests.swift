@@ -55,8 +55,10 @@ import Testing
     }
 
     /// Sends a request to the server, which reads it and does not answer yet.
-    func send(_ fixture: ConnectionFixture) throws -> ConnectionFixture.Ending {
-      let (exchange, ending) = try fixture.exchange()
+    func send(
+      _ fixture: ConnectionFixture, _ method: String = "GET", _ body: RequestBody = .none
+    ) throws -> ConnectionFixture.Ending {
+      let (exchange, ending) = try fixture.exchange(method, body)
       fixture.pool.serve(exchange)
       _ = try fixture.open(pipe, tls)
       server.receive()
@@ -103,10 +105,7 @@ import Testing
   {
     try await ConnectionFixture.run { fixture in
       let setup = try Setup(fixture, .choosing)
-      let (exchange, ending) = try fixture.exchange("POST", .bytes(Data([1, 2, 3])))
-      fixture.pool.serve(exchange)
-      _ = try fixture.open(setup.pipe, setup.tls)
-      setup.server.receive()
+      let ending = try setup.send(fixture, "POST", .bytes(Data([1, 2, 3])))
       setup.server.renegotiate()
       setup.converse()
       #expect(ending.failure?.kind == .identityUndecided && setup.pipe.isClosed)
@@ -117,10 +116,7 @@ import Testing
   func decided() async throws {
     try await ConnectionFixture.run { fixture in
       let setup = try Setup(fixture, .choosing)
-      let (exchange, ending) = try fixture.exchange("POST", .bytes(Data([1, 2, 3])))
-      fixture.pool.serve(exchange)
-      _ = try fixture.open(setup.pipe, setup.tls)
-      setup.server.receive()
+      let ending = try setup.send(fixture, "POST", .bytes(Data([1, 2, 3])))
       let evaluator = try #require(setup.tls.peer.profile.evaluator as? ChoosingEvaluator)
       evaluator.wantsToChoose.store(false, ordering: .relaxed)
       setup.server.renegotiate()

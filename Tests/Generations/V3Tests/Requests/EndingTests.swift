@@ -98,37 +98,34 @@ import Testing
     #expect(await request.end().status == 200)
   }
 
-  @Test("A suspended request that is cancelled calls its handlers") func cancelSuspended() async throws {
-    let server = try HTTPTestServer()
-    let gate = Gate()
+  /// Returns a request that was suspended while the server held its response.
+  private func suspendedRequest(to server: HTTPTestServer, _ gate: Gate) async -> Request {
     server.enqueue(.ok.held(by: gate))
     let request = Manager.isolated().request(.GET, server.url("/get"))
     await gate.waitUntilReached()
     request.suspend()
+    return request
+  }
+
+  @Test("A suspended request that is cancelled calls its handlers") func cancelSuspended() async throws {
+    let (server, gate) = (try HTTPTestServer(), Gate())
+    let request = await suspendedRequest(to: server, gate)
     request.cancel()
     #expect(await request.end().fault == "NSURLErrorDomain \(NSURLErrorCancelled)")
     gate.open()
   }
 
   @Test("A suspended request whose task is resumed calls its handlers") func resumedTask() async throws {
-    let server = try HTTPTestServer()
-    let gate = Gate()
-    server.enqueue(.ok.held(by: gate))
-    let request = Manager.isolated().request(.GET, server.url("/get"))
-    await gate.waitUntilReached()
-    request.suspend()
+    let (server, gate) = (try HTTPTestServer(), Gate())
+    let request = await suspendedRequest(to: server, gate)
     request.task?.resume()
     gate.open()
     #expect(await request.end().status == 200)
   }
 
   @Test("A suspended request whose task is cancelled calls its handlers") func cancelledTask() async throws {
-    let server = try HTTPTestServer()
-    let gate = Gate()
-    server.enqueue(.ok.held(by: gate))
-    let request = Manager.isolated().request(.GET, server.url("/get"))
-    await gate.waitUntilReached()
-    request.suspend()
+    let (server, gate) = (try HTTPTestServer(), Gate())
+    let request = await suspendedRequest(to: server, gate)
     request.task?.cancel()
     #expect(await request.end().fault == "NSURLErrorDomain \(NSURLErrorCancelled)")
     gate.open()

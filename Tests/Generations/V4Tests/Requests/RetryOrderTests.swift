@@ -106,9 +106,8 @@ import Testing
     #expect(adapter.attempts.all == ["first", "first", "second", "third", "third"])
   }
 
-  @Test("A retrier that completes for a cancelled request does not delay others")
-  func answeredAfterTheEnd() async {
-    let late = request("late")
+  /// Cancels a request about which the retrier was asked, and expects that a later answer does not delay others.
+  private func expectNoDelay(by late: DataRequest) async {
     #expect(await eventually { retrier.answered.all == ["late"] })
     late.cancel()
     #expect((await late.ended().error as? AFError)?.responseCode == 500)
@@ -118,18 +117,18 @@ import Testing
     #expect(other.retryCount == 1 && late.retryCount == 0)
   }
 
+  @Test("A retrier that completes for a cancelled request does not delay others")
+  func answeredAfterTheEnd() async {
+    let late = request("late")
+    await expectNoDelay(by: late)
+  }
+
   @Test("A retrier that completes after a late validation has ended does not delay others")
   func answeredAfterALateCheck() async {
     let late = manager.request(server.url("/status/500?late"))
     #expect(await late.ended().error == nil)
     late.validate()
-    #expect(await eventually { retrier.answered.all == ["late"] })
-    late.cancel()
-    #expect((await late.ended().error as? AFError)?.responseCode == 500)
-    retrier.answerKept()
-    let other = request("other")
-    #expect((await other.ended().error as? AFError)?.responseCode == 500)
-    #expect(other.retryCount == 1 && late.retryCount == 0)
+    await expectNoDelay(by: late)
   }
 
   @Test("The second call of a completion is ignored") func answeredTwice() async {
