@@ -142,7 +142,8 @@ struct StreamTests {
   }
 
   @Test(
-    "A request that is no handshake is refused, and the response announces the end", arguments: [true, false])
+    "A request that is not a valid handshake is refused, and the response announces the end",
+    arguments: [true, false])
   func refusedHandshake(isUpgrade: Bool) throws {
     let server = try HTTPTestServer()
     server.enqueue(.webSocket())

@@ -2,7 +2,7 @@
 ///
 /// A converter has several names, the preferred one first. Browsers read some charsets as a larger one of Windows, and
 /// so does this table. Two things differ. ASCII is read as UTF-8, and UTF-32 is known. The charsets that the standard
-/// replaces by an error are unknown, and so is `x-user-defined`, which is no text.
+/// replaces by an error are unknown, and so is `x-user-defined`, which is not text.
 enum CharsetLabels {
   /// The charset of each label, in lower case.
   static let all: [String: TextCharset] = Dictionary(

@@ -94,7 +94,7 @@ final class TextDecoder: @unchecked Sendable {
       case E2BIG where used > 0 || made > 0: continue
       case EINVAL: break loop
       default:
-        // It comes before the bytes that are no character.
+        // It comes before the bytes that are not a character.
         if !hasShifts { output += takeHeld(converter) }
         output += "\u{FFFD}".utf8
         position = min(position + unit, rest.count)

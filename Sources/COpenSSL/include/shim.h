@@ -175,7 +175,7 @@ static inline int openssl_set_issuer_of_entry(X509_REVOKED *entry, const X509_NA
   GENERAL_NAMES_free(names);
   return isSet;
 }
-// Whether an entry of a list has a critical extension other than those of RFC 5280 §5.3.
+// Whether an entry of a list has a critical extension that RFC 5280 §5.3 does not define.
 static inline int openssl_list_has_unknown_entries(X509_CRL *list) {
   STACK_OF(X509_REVOKED) *entries = X509_CRL_get_REVOKED(list);
   for (int index = 0; index < sk_X509_REVOKED_num(entries); index++) {

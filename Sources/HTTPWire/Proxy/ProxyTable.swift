@@ -240,7 +240,7 @@ extension IPAddress {
   private static func number(_ text: Substring) -> UInt32? {
     let isHexadecimal = text.hasPrefix("0x") || text.hasPrefix("0X")
     let digits = isHexadecimal ? text.dropFirst(2) : text
-    // A sign is no digit.
+    // Swift also accepts a sign.
     guard let first = digits.utf8.first, first != 0x2B, first != 0x2D else { return nil }
     return UInt32(digits, radix: isHexadecimal ? 16 : text.hasPrefix("0") ? 8 : 10)
   }

@@ -15,7 +15,7 @@ private func head(_ status: Int, _ fields: [(String, String)]) -> ResponseHead {
     #expect(answer == .part(5..<10, length: 20, validator: "\"a\""))
   }
 
-  @Test("A length that is repeated is no contradiction", arguments: [["5", "5"], ["5, 5"]])
+  @Test("A repeated length is accepted", arguments: [["5", "5"], ["5, 5"]])
   func repeatedLength(values: [String]) {
     let lengths = values.map { ("Content-Length", $0) }
     #expect(

@@ -50,8 +50,8 @@ struct ActiveRun: Sendable {
 
   // MARK: Retriers of late handlers
 
-  /// The task that asks retriers because of a late handler. It is no task of the run, because other handlers may be
-  /// served after it was cancelled.
+  /// The task that asks retriers because of a late handler. It is separate from the tasks of the run, so that other
+  /// handlers can still be served after it was cancelled.
   private var asking: Task<RetryDecision, Never>?
 
   mutating func beginAsking(in task: Task<RetryDecision, Never>) { asking = task }
