@@ -88,7 +88,7 @@ let package = Package(
 
     // The random numbers of tests.
     .target(name: "Randomness", path: "Tests/Randomness", swiftSettings: settings),
-    // The steps of tests.
+    // The steps of tests, and probes of released objects.
     .target(name: "Scenarios", dependencies: ["HTTPWire"], path: "Tests/Scenarios", swiftSettings: settings),
     // Programs that tests run.
     .target(
@@ -131,7 +131,7 @@ let package = Package(
     .executableTarget(
       name: "SoakClient", dependencies: ["Alamofire"], path: "Tests/SoakClient", swiftSettings: settings),
     .testTarget(
-      name: "AlamofireV4Tests", dependencies: ["Alamofire", "AlamofireV4", "HTTPTestServer"],
+      name: "AlamofireV4Tests", dependencies: ["Alamofire", "AlamofireV4", "HTTPTestServer", "Scenarios"],
       path: "Tests/Generations/V4Tests", swiftSettings: settings),
     .testTarget(
       name: "AlamofireV3Tests", dependencies: ["Alamofire", "AlamofireV3", "HTTPTestServer", "Scenarios"],

@@ -1,25 +1,18 @@
 import Foundation
 import FoundationNetworking
 import HTTPWire
+import Scenarios
 import Testing
 
 @testable import Alamofire
 
-/// An object of the caller whose release uses the object that has held it. Under the lock of that object, it would end
-/// the process.
-private final class LastUse: Sendable {
-  private let use: @Sendable () -> Void
-
-  init(_ use: @escaping @Sendable () -> Void) { self.use = use }
-
-  deinit { use() }
-}
+// Under the lock of the object that has held it, the release of such an object would end the process.
 
 /// A stream whose release uses its request.
 private final class LastStream: InputStream {
-  private let last: LastUse
+  private let last: ReleaseProbe
 
-  init(_ last: LastUse) {
+  init(_ last: ReleaseProbe) {
     self.last = last
     super.init(data: Data())
   }
@@ -28,9 +21,9 @@ private final class LastStream: InputStream {
 /// A credential whose release uses its request.
 private final class LastCredential: URLCredential, @unchecked Sendable {
   // Unchecked, as its superclass is.
-  private let last: LastUse
+  private let last: ReleaseProbe
 
-  init(_ last: LastUse) {
+  init(_ last: ReleaseProbe) {
     self.last = last
     super.init(user: "a", password: "b", persistence: .none)
   }
@@ -39,18 +32,18 @@ private final class LastCredential: URLCredential, @unchecked Sendable {
 }
 
 private final class LastObserver: WireObserver {
-  private let last: LastUse
+  private let last: ReleaseProbe
 
-  init(_ last: LastUse) { self.last = last }
+  init(_ last: ReleaseProbe) { self.last = last }
 
   func bytesMoved(_ part: WirePart, _ bytes: UnsafeRawBufferPointer) {}
   func wireEnded() {}
 }
 
 private final class LastError: Error {
-  private let last: LastUse
+  private let last: ReleaseProbe
 
-  init(_ last: LastUse) { self.last = last }
+  init(_ last: ReleaseProbe) { self.last = last }
 }
 
 @Suite("Objects that a request replaces", .timeLimit(.minutes(1))) struct ReplacedObjectTests {
@@ -63,8 +56,8 @@ private final class LastError: Error {
   private let request = Session.retained(fake: FakeTransport(), startRequestsImmediately: false)
     .upload(Data("a".utf8), to: "http://a.test/")
 
-  private var last: LastUse {
-    LastUse { [released, weak request] in
+  private var last: ReleaseProbe {
+    ReleaseProbe { [released, weak request] in
       // The locks of the request and of its body.
       _ = request?.priority
       _ = request?.redirectHandler
@@ -73,7 +66,7 @@ private final class LastError: Error {
     }
   }
 
-  private func set(_ setter: Setter, _ last: LastUse) {
+  private func set(_ setter: Setter, _ last: ReleaseProbe) {
     switch setter {
     case .head:
       request.onHTTPResponse(on: .global()) { _, decide in withExtendedLifetime(last) { decide(.allow) } }
@@ -101,7 +94,7 @@ private final class LastError: Error {
       for setter in ReplacedObjectTests.Setter.allCases {
         let tests = ReplacedObjectTests()
         tests.set(setter, tests.last)
-        tests.set(setter, LastUse {})
+        tests.set(setter, ReleaseProbe {})
         await tests.released.wait()
       }
     }
@@ -132,7 +125,7 @@ private final class LastError: Error {
       fileManager: .default, transfer: nil, runsUserCode: false, isSpent: nil
     ) { .data(Data()) }
     func useStream() {
-      let last = LastUse { [released, weak body] in
+      let last = ReleaseProbe { [released, weak body] in
         _ = body?.content
         released.open()
       }

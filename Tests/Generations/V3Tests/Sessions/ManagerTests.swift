@@ -3,6 +3,7 @@ import Foundation
 import FoundationNetworking
 import HTTPTestServer
 import Synchronization
+import Scenarios
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ManagerTests {
@@ -76,6 +77,7 @@ import Testing
   }
 
   @Test("A subclass overrides the functions") func subclass() async throws {
+    // Unchecked, as its superclass is: it has no properties of its own.
     class Signing: Manager, @unchecked Sendable {
       override func request(
         _ method: Method, _ URLString: any URLStringConvertible, parameters: [String: Any]?,
@@ -112,17 +114,17 @@ import Testing
     await #expect(processExitsWith: .success) {
       let manager = Manager(configuration: .isolated)
       #expect(
-        Parting.isReleased { parting in
-          manager.backgroundCompletionHandler = parting.map { parting in { parting.hold() } }
+        ReleaseProbe.isReleased { probe in
+          manager.backgroundCompletionHandler = probe.map { probe in { probe.hold() } }
         })
       #expect(
-        Parting.isReleased { parting in
-          manager.delegate.taskDidComplete = parting.map { parting in { _, _, _ in parting.hold() } }
+        ReleaseProbe.isReleased { probe in
+          manager.delegate.taskDidComplete = probe.map { probe in { _, _, _ in probe.hold() } }
         })
       let reachability = try #require(NetworkReachabilityManager(host: "127.0.0.1"))
       #expect(
-        Parting.isReleased { parting in
-          reachability.listener = parting.map { parting in { _ in parting.hold() } }
+        ReleaseProbe.isReleased { probe in
+          reachability.listener = probe.map { probe in { _ in probe.hold() } }
         })
     }
   }

@@ -106,31 +106,6 @@ extension URLSessionConfiguration {
   }
 }
 
-/// Calls a closure when it is released.
-final class Parting: Sendable {
-  private let call: @Sendable () -> Void
-
-  private init(_ call: @escaping @Sendable () -> Void) { self.call = call }
-
-  deinit { call() }
-
-  /// Does nothing. A closure that calls it retains the object.
-  func hold() {}
-
-  /// Passes an object to `set`, which stores something that retains it, and then `nil`. The release of the object
-  /// passes `nil`, too. Returns whether it was released. A lock that is taken twice ends the process.
-  static func isReleased(by set: @escaping @Sendable (Parting?) -> Void) -> Bool {
-    let notes = Notes()
-    set(
-      Parting {
-        set(nil)
-        notes.add("released")
-      })
-    set(nil)
-    return notes.lines.count == 1
-  }
-}
-
 /// A temporary folder of one test, which is removed at the end of the test.
 final class Folder: Sendable {
   let url: URL

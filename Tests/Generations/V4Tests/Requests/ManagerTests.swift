@@ -1,6 +1,7 @@
 import AlamofireV4
 import Foundation
 import HTTPTestServer
+import Scenarios
 import Testing
 
 @Suite("Managers and requests", .timeLimit(.minutes(5))) struct ManagerTests {
@@ -223,7 +224,7 @@ import Testing
 
   /// Retains an object, and changes nothing.
   private struct HoldingInterceptor: RequestAdapter, RequestRetrier, Error {
-    let parting: Parting
+    let probe: ReleaseProbe
 
     func adapt(_ urlRequest: URLRequest) throws -> URLRequest { urlRequest }
 
@@ -238,23 +239,23 @@ import Testing
   @Test("What is replaced may use the manager when it is released") func replaced() async {
     await #expect(processExitsWith: .success) {
       let manager = SessionManager.isolated()
-      #expect(Parting.isReleased { manager.adapter = $0.map { HoldingInterceptor(parting: $0) } })
-      #expect(Parting.isReleased { manager.retrier = $0.map { HoldingInterceptor(parting: $0) } })
+      #expect(ReleaseProbe.isReleased { manager.adapter = $0.map { HoldingInterceptor(probe: $0) } })
+      #expect(ReleaseProbe.isReleased { manager.retrier = $0.map { HoldingInterceptor(probe: $0) } })
       #expect(
-        Parting.isReleased { parting in
-          manager.backgroundCompletionHandler = parting.map { parting in { parting.hold() } }
+        ReleaseProbe.isReleased { probe in
+          manager.backgroundCompletionHandler = probe.map { probe in { probe.hold() } }
         })
       #expect(
-        Parting.isReleased { parting in
-          manager.delegate.taskDidComplete = parting.map { parting in { _, _, _ in parting.hold() } }
+        ReleaseProbe.isReleased { probe in
+          manager.delegate.taskDidComplete = probe.map { probe in { _, _, _ in probe.hold() } }
         })
       manager.startRequestsImmediately = false
       let request = manager.request("http://a.test/")
-      #expect(Parting.isReleased { request.delegate.error = $0.map { HoldingInterceptor(parting: $0) } })
+      #expect(ReleaseProbe.isReleased { request.delegate.error = $0.map { HoldingInterceptor(probe: $0) } })
       let reachability = try #require(NetworkReachabilityManager(host: "127.0.0.1"))
       #expect(
-        Parting.isReleased { parting in
-          reachability.listener = parting.map { parting in { _ in parting.hold() } }
+        ReleaseProbe.isReleased { probe in
+          reachability.listener = probe.map { probe in { _ in probe.hold() } }
         })
     }
   }

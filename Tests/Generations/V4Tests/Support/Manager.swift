@@ -24,6 +24,7 @@ extension SessionManager {
 
 /// A value that a handler hands over to its test.
 struct UncheckedBox<Value>: @unchecked Sendable {
+  // Unchecked: the handler does not use the value after the transfer.
   let value: Value
 }
 
@@ -91,31 +92,6 @@ final class Notes<Value: Sendable>: Sendable {
   var count: Int { all.count }
 
   func add(_ value: Value) { state.withLock { $0.append(value) } }
-}
-
-/// Calls a closure when it is released.
-final class Parting: Sendable {
-  private let call: @Sendable () -> Void
-
-  private init(_ call: @escaping @Sendable () -> Void) { self.call = call }
-
-  deinit { call() }
-
-  /// Does nothing. A closure that calls it retains the object.
-  func hold() {}
-
-  /// Passes an object to `set`, which stores something that retains it, and then `nil`. The release of the object
-  /// passes `nil`, too. Returns whether it was released. A lock that is taken twice ends the process.
-  static func isReleased(by set: @escaping @Sendable (Parting?) -> Void) -> Bool {
-    let notes = Notes<Bool>()
-    set(
-      Parting {
-        set(nil)
-        notes.add(true)
-      })
-    set(nil)
-    return notes.all.count == 1
-  }
 }
 
 /// A temporary folder that is removed when it is released.
