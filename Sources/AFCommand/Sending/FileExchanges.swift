@@ -1,4 +1,5 @@
 import Alamofire
+import AlamofireImage
 import Foundation
 import Glibc
 
@@ -102,5 +103,112 @@ struct SegmentedExchange {
       return "The file does not have the checksum of --checksum, but \(actual). It was removed."
     }
     return FailureMessage.text(error, isVerbose: invocation.shown == .everything)
+  }
+}
+
+/// A request for an image: writes facts about it, or a file with it in another size. Nothing else needs libvips.
+struct ImageExchange {
+  let environment: Environment
+  let invocation: Invocation
+  let outgoing: OutgoingRequest
+  var archive: ArchiveFile?
+
+  func run(_ kept: KeptState) async throws(UsageError) -> ExitCode {
+    let session = try Session(
+      invocation, cookies: kept.cookies, archive: archive, askPassphrase: environment.askPassphrase)
+    let sending = outgoing.sent(outgoing.request, in: session, invocation)
+    let meter = ProgressMeter(environment, invocation)
+    meter?.follow(sending)
+    environment.interruption.onSignal { sending.cancel() }
+    let response = await withCheckedContinuation { continuation in
+      // Any queue but the main one, which waits for the response.
+      sending.response(queue: .global()) { continuation.resume(returning: $0) }
+    }
+    meter?.finish()
+    if response.response != nil { kept.store(from: session, invocation) }
+    return await finish(response)
+  }
+
+  private func finish(_ response: AFDataResponse<Data?>) async -> ExitCode {
+    if environment.interruption.signal != nil { return .failure }
+    if let error = response.error {
+      Command.complain(FailureMessage.text(error, isVerbose: false), in: environment)
+      return .failure
+    }
+    // The body of a failure is no image, or not the one that was asked for.
+    if let code = response.response?.statusCode, !(200..<300).contains(code) {
+      Command.complain(ReasonPhrase.sentence(code), in: environment)
+      let status = ExitCode(statusCode: code)
+      return invocation.checksStatus && status != .success ? status : .failure
+    }
+    do {
+      let body = response.data ?? Data()
+      let image = try Image(data: body)
+      if case .file(let path) = invocation.output {
+        try await write(image, to: path)
+      } else {
+        try describe(image, bytes: body.count)
+      }
+      return .success
+    } catch {
+      return fail(error)
+    }
+  }
+
+  private func fail(_ error: any Error) -> ExitCode {
+    let text = (error as? SavedFile.Failure)?.sentence ?? error.localizedDescription
+    // The command has no limits of its own.
+    Command.complain(
+      text.replacingOccurrences(of: " To accept it, pass larger ImageLimits.", with: ""), in: environment)
+    return .failure
+  }
+
+  /// Writes a line for each fact. The average colour shows that the image can be decoded.
+  private func describe(_ image: Image, bytes: Int) throws {
+    let color = try image.averageColor()
+    var facts = [
+      ("format", image.format?.rawValue ?? "unknown"),
+      ("width", "\(image.pixelWidth)"), ("height", "\(image.pixelHeight)"), ("bytes", "\(bytes)"),
+      ("alpha", image.af.containsAlphaComponent ? "yes" : "no"), ("average", color.hex),
+    ]
+    if image.frameCount > 1 {
+      let duration = image.frameDurations.reduce(Duration.zero, +) / .milliseconds(1)
+      facts += [
+        ("frames", "\(image.frameCount)"), ("duration", Milliseconds.text(duration)),
+        ("loops", image.loopCount == 0 ? "endless" : "\(image.loopCount)"),
+      ]
+    }
+    let palette = environment.palette(of: invocation)
+    let lines = facts.map { palette.paint($0.0, .name) + ": \($0.1)\n" }
+    _ = environment.writeOutput(Data(lines.joined().utf8))
+  }
+
+  private func write(_ image: Image, to path: String) async throws {
+    guard let size = invocation.imageSize, let format = Self.format(ofFile: path) else { return }
+    let variant =
+      switch size {
+      case .longestSide(let side): ImageVariants.Variant("image", longestSide: side)
+      case .filling(let width, let height): ImageVariants.Variant("image", width: width, height: height)
+      }
+    guard let file = try await ImageVariants(variant).files(of: image, as: format)["image"] else { return }
+    do throws(PrivateFile.Failure) {
+      try PrivateFile.write(file, to: path, mode: 0o666, keepsMode: true)
+    } catch {
+      throw SavedFile.Failure(path, code: error.code)
+    }
+    ResponsePrinter(environment: environment, invocation: invocation).reportSaved(path, isComplete: true)
+  }
+
+  /// Returns the format that the name of a file ends with.
+  static func format(ofFile path: String) -> ImageFormat? {
+    let name = path.lowercased()
+    guard let dot = name.lastIndex(of: "."), !name[dot...].contains("/") else { return nil }
+    let ending = name[name.index(after: dot)...]
+    return switch ending {
+    case "jpg": .jpeg
+    case "tif": .tiff
+    case "heif": .heic
+    default: ImageFormat(rawValue: String(ending))
+    }
   }
 }
