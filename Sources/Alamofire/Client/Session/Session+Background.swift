@@ -1,6 +1,7 @@
 import Foundation
 import FoundationNetworking
 import HTTPWire
+import Synchronization
 
 extension Session {
   /// The downloads and uploads of earlier processes that this background session has found and continues, the oldest
@@ -65,5 +66,114 @@ extension SessionCore {
     let retrier = BackgroundRetrier(
       transfer: transfer, lifetime: configuration.timeoutIntervalForResource)
     return own.map { Interceptor(interceptors: [$0, retrier]) } ?? retrier
+  }
+}
+
+/// The request of a background download, which asks for the rest of the file if a part of it is there.
+struct BackgroundDownload: URLRequestConvertible {
+  let base: any URLRequestConvertible
+  let plan: DownloadPlan
+
+  func asURLRequest() throws -> URLRequest {
+    guard let data = plan.source, let transfer = plan.transfer else {
+      return plan.continuing(try plan.transfer?.request ?? base.asURLRequest())
+    }
+    let part = try ResumeData(data)
+    let whole = try part.wholeRequest()
+    // A complete file has no rest to ask for.
+    if part.isUsable, part.received != part.version.length.map({ Int64($0) }) {
+      try transfer.adopt(whole, part.version, path: part.path, count: part.received)
+    }
+    return plan.continuing(transfer.request ?? whole)
+  }
+}
+
+/// The request of a background upload. After its first attempt, the request in the journal.
+struct BackgroundUpload: URLRequestConvertible {
+  let base: any URLRequestConvertible
+  let transfer: BackgroundTransfer
+
+  func asURLRequest() throws -> URLRequest { try transfer.request ?? base.asURLRequest() }
+}
+
+/// A transfer in a journal that cannot be recreated.
+struct DamagedTransfer: URLRequestConvertible, UploadableConvertible {
+  func asURLRequest() throws -> URLRequest { throw AFError.invalidURL(url: "") }
+  func createUploadable() throws -> UploadRequest.Uploadable { .data(Data()) }
+}
+
+/// The last interceptor of a background transfer. Failures of the network do not end the transfer before its
+/// `timeoutIntervalForResource`.
+struct BackgroundRetrier: RequestInterceptor {
+  let transfer: BackgroundTransfer
+  let lifetime: TimeInterval
+  /// Delays of 1 to 60 seconds.
+  private static let backoff = Backoff(base: 2, scale: 1, isJittered: false)
+  private static let longestDelay: TimeInterval = 60
+
+  func retry(
+    _ request: Request, for session: Session, dueTo error: any Error,
+    completion: @escaping @Sendable (RetryResult) -> Void
+  ) {
+    guard let code = temporaryCode(of: error), transfer.mayRepeat || isUnsent(request, code, error),
+      transfer.age < lifetime
+    else {
+      return completion(.doNotRetry)
+    }
+    let delay = Self.backoff.delay(retryCount: min(request.retryCount, 6), random: 0)
+    completion(.retryWithDelay(min(delay, Self.longestDelay)))
+  }
+
+  /// Returns the code of a failure that may pass; `nil` for any other.
+  private func temporaryCode(of error: any Error) -> URLError.Code? {
+    guard let code = (error.asAFError?.underlyingError as? URLError)?.code else { return nil }
+    switch code {
+    case .networkConnectionLost, .notConnectedToInternet, .timedOut, .cannotConnectToHost, .dnsLookupFailed:
+      return code
+    // The name of a host that has answered before is right.
+    case .cannotFindHost: return transfer.hasHadResponse ? code : nil
+    default: return nil
+    }
+  }
+
+  /// Whether nothing of the request was sent, although the journal notes a download as sent before its connection
+  /// exists. The error of a validator or a serializer is about another request, and so may the error of a `URLProtocol`
+  /// class be.
+  private func isUnsent(_ request: Request, _ code: URLError.Code, _ error: any Error) -> Bool {
+    guard case .sessionTaskFailed = error.asAFError, request.response == nil,
+      request.session.settings.protocolClasses.isEmpty
+    else { return false }
+    return UploadRetrier.unsentCodes.contains(code) && transfer.isUnsentWithoutConnection
+  }
+}
+
+extension Request {
+  /// The journal of a request of a background session.
+  private var backgroundTransfer: BackgroundTransfer? {
+    switch self {
+    case let upload as UploadRequest: upload.body.transfer
+    case let download as DownloadRequest: download.plan.transfer
+    default: nil
+    }
+  }
+
+  /// The request of a download or an upload of a background session before its adaptation. `nil` until it is in the
+  /// journal, and for other requests. Restored requests have it at once.
+  public var originalRequest: URLRequest? { backgroundTransfer?.request }
+
+  /// Whether an earlier process ended while it called the response handlers of this request of a background session.
+  /// The handlers receive the same outcome once more, and have to recognize what they have already done.
+  public var mayHaveBeenDelivered: Bool { backgroundTransfer?.mayHaveBeenDelivered ?? false }
+
+  /// Sets the date before which nothing is sent. It has an effect for downloads and uploads of background sessions, and
+  /// survives the end of the process. If the clock of the machine is set back, the wait does not become longer. If the
+  /// machine restarts during the wait, a request that must not be repeated, such as a POST, fails with
+  /// `URLError.backgroundSessionWasDisconnected`.
+  ///
+  /// Call it before the request is resumed; later calls do nothing.
+  @discardableResult
+  public func earliestBeginDate(_ date: Date) -> Self {
+    backgroundTransfer?.earliestBegin = date
+    return self
   }
 }
