@@ -120,3 +120,92 @@ extension PropertyListDecoder: DataDecoder {}
 /// small document. No code can change it.
 @usableFromInline
 let defaultJSONDecoder = JSONDecoder()
+
+/// The limit for the nesting of property lists, which come from servers.
+///
+/// `PropertyListDecoder` reads the elements of XML recursively, and too many end the process. It has no limit.
+enum PropertyListNesting {
+  /// The number of open elements that is allowed. `PropertyListSerialization` allows 512 arrays and dictionaries. They
+  /// are in one `plist` element, and the innermost has one value.
+  static let limit = 514
+
+  /// Checks a document before it is parsed.
+  ///
+  /// - Throws: `CocoaError.propertyListReadCorrupt` if its elements are nested too deeply, or if it is in an encoding
+  ///   whose text cannot be checked.
+  static func check(_ data: Data) throws(CocoaError) {
+    guard !isSafe(data) else { return }
+    let utf8 = try utf8(data)
+    guard utf8.withUnsafeBytes({ XMLNesting.isDeeper(than: limit, $0) }) else { return }
+    throw error("The elements are nested too deeply; at most \(limit) may be open at a time.")
+  }
+
+  /// Whether the document is not XML. The parsers of the other formats have limits.
+  private static func isSafe(_ data: Data) -> Bool {
+    if data.starts(with: Data("bplist".utf8)) { return true }
+    guard let first = data.first(where: { ![0x09, 0x0A, 0x0D, 0x20].contains($0) }) else { return true }
+    return first < 0x80 && (first == UInt8(ascii: "(") || first == UInt8(ascii: "{"))
+  }
+
+  /// Returns the document in UTF-8.
+  private static func utf8(_ data: Data) throws(CocoaError) -> Data {
+    guard let charset = try charset(of: data), charset != .utf8, charset != .isoLatin1 else { return data }
+    guard let text = String(data: data, encoding: charset.encoding) else {
+      throw error("The text is not valid in its encoding.")
+    }
+    return Data(text.utf8)
+  }
+
+  /// Returns the character set that a byte order mark or the XML declaration names.
+  private static func charset(of data: Data) throws(CocoaError) -> Charset? {
+    let marks: [([UInt8], Charset)] = [
+      ([0xFF, 0xFE, 0, 0], .utf32), ([0, 0, 0xFE, 0xFF], .utf32), ([0xFF, 0xFE], .utf16),
+      ([0xFE, 0xFF], .utf16),
+    ]
+    if let (_, charset) = marks.first(where: { data.starts(with: $0.0) }) { return charset }
+    guard data.starts(with: Data("<?xml".utf8)) else { return nil }
+    let declaration = data[..<(data.range(of: Data("?>".utf8))?.lowerBound ?? data.endIndex)]
+    guard let label = declaration.range(of: Data("encoding".utf8)) else { return nil }
+    // Another parser might read another attribute, if the word is there twice or is a part of another word.
+    guard declaration[label.upperBound...].range(of: Data("encoding".utf8)) == nil,
+      let name = encodingName(in: declaration, label)
+    else { throw error("The XML declaration does not name the encoding as XML defines it.") }
+    if name.lowercased() == "us-ascii" { return nil }
+    guard let charset = Charset(name: name) else { throw error("The encoding is not supported: \(name)") }
+    return charset
+  }
+
+  /// Returns the value of the attribute whose name is at `label`; `nil` if no attribute with a value is there.
+  private static func encodingName(in declaration: Data, _ label: Range<Data.Index>) -> String? {
+    let isSpace = { (byte: UInt8) in [0x09, 0x0A, 0x0D, 0x20].contains(byte) }
+    guard isSpace(declaration[label.lowerBound - 1]) else { return nil }
+    var rest = declaration[label.upperBound...].drop(while: isSpace)
+    guard rest.popFirst() == UInt8(ascii: "=") else { return nil }
+    rest = rest.drop(while: isSpace)
+    guard let quote = rest.popFirst(), quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'"),
+      let end = rest.firstIndex(of: quote)
+    else { return nil }
+    return String(decoding: rest[..<end], as: UTF8.self)
+  }
+
+  private static func error(_ text: String) -> CocoaError {
+    CocoaError(.propertyListReadCorrupt, userInfo: [NSDebugDescriptionErrorKey: text])
+  }
+}
+
+extension DataDecoder {
+  /// Makes a value from the body of a response or a message.
+  func value<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
+    if self is PropertyListDecoder {
+      do {
+        try PropertyListNesting.check(data)
+      } catch {
+        throw DecodingError.dataCorrupted(
+          DecodingError.Context(
+            codingPath: [], debugDescription: "The given data was not a valid property list.",
+            underlyingError: error))
+      }
+    }
+    return try decode(type, from: data)
+  }
+}

@@ -1,4 +1,0 @@
-import HTTPWire
-
-/// The lock of this module; see ``TrackedMutex``.
-typealias Mutex = TrackedMutex
