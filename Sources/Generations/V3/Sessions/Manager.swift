@@ -349,3 +349,78 @@ extension URLSessionConfiguration {
     plainBackground(withIdentifier: identifier)
   }
 }
+
+extension Manager {
+  /// The delegate of a manager: it is called for events of tasks, and decides about some of them. Set its closures,
+  /// or override methods in a subclass, which take precedence.
+  ///
+  /// ```swift
+  /// manager.delegate.taskWillPerformHTTPRedirection = { session, task, response, request in nil }
+  /// ```
+  open class SessionDelegate: ClosureSessionDelegate<NSError>, @unchecked Sendable {
+    // Unchecked, as its superclass is: it adds nothing.
+
+    /// Makes a delegate without closures.
+    public init() {
+      super.init(
+        ownClass: SessionDelegate.self,
+        neededEvents: { $0.taskDidComplete == nil ? $0.events : $0.events.union(.transfers) },
+        convertError: generationThreeError)
+    }
+
+    /// Called when a task has ended.
+    open override func urlSession(
+      _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
+    ) {
+      super.urlSession(session, task: task, didCompleteWithError: error)
+      taskDidComplete?(session, task, error.map(generationThreeError))
+    }
+  }
+}
+
+/// The task of a stream. Foundation's own class of this name can do nothing on Linux.
+public typealias URLSessionStreamTask = Alamofire::ByteStreamTask
+
+extension Manager {
+  /// Makes a two-way connection to a host and a port, without TLS.
+  ///
+  /// Its task performs the operations in the order of the calls, and calls handlers on a queue of the manager. Its
+  /// `startSecureConnection()` begins TLS; the manager's policies evaluate the server.
+  ///
+  /// ```swift
+  /// let stream = manager.stream(hostName: "mail.example.com", port: 25)
+  /// if let task = stream.task as? URLSessionStreamTask {
+  ///   task.readData(ofMinLength: 1, maxLength: 512, timeout: 10) { data, isAtEnd, error in
+  ///     if let data { print(String(decoding: data, as: UTF8.self)) }
+  ///   }
+  ///   task.write(Data("QUIT\r\n".utf8), timeout: 10) { error in task.closeWrite() }
+  /// }
+  /// ```
+  ///
+  /// The stream ends when both sides are closed, when it fails or is cancelled, and with its manager. Handlers of the
+  /// request then get the error, if there is one, and no value; validators are not called.
+  ///
+  /// The method with an `NSNetService` is missing, because Linux has no such services. So are `captureStreams()` and
+  /// `stopSecureConnection()` of the tasks.
+  ///
+  /// - Parameters:
+  ///   - hostName: A name or an address. An invalid one is an error in the handlers.
+  ///   - port: From 1 to 65,535.
+  @discardableResult
+  public func stream(hostName: String, port: Int) -> Request {
+    let request = Request(core.byteStream(host: hostName, port: port), session)
+    if startRequestsImmediately { request.resume() }
+    return request
+  }
+}
+
+extension Alamofire {
+  /// `AlamofireV3.URLSessionStreamTask`, also in files that import FoundationNetworking themselves.
+  public typealias URLSessionStreamTask = AlamofireV3::URLSessionStreamTask
+
+  /// Makes a connection to a host and a port; see ``Manager/stream(hostName:port:)``.
+  @discardableResult
+  public static func stream(hostName: String, port: Int) -> Request {
+    Manager.sharedInstance.stream(hostName: hostName, port: port)
+  }
+}

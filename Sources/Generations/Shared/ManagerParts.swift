@@ -1,5 +1,26 @@
 import Alamofire
 import Foundation
+import FoundationNetworking
+
+extension TransportOptions {
+  /// The options with the behavior of both older generations. A GET may have a body, and the factory methods make the
+  /// URL request on the caller's thread.
+  var forOlderGenerations: TransportOptions {
+    var options = self
+    options.allowsBodyInGETRequests = true
+    options.makesRequestsAtOnce = true
+    return options
+  }
+}
+
+extension URLSessionConfiguration {
+  /// Makes a configuration with the identifier of a background session and without header fields.
+  static func plainBackground(withIdentifier identifier: String) -> URLSessionConfiguration {
+    let configuration = URLSessionConfiguration.af.background(withIdentifier: identifier)
+    configuration.httpAdditionalHeaders = nil
+    return configuration
+  }
+}
 
 /// Asks a closure of the user's whether a server is trusted.
 struct ClosureTrustEvaluator: ServerTrustEvaluating {
@@ -57,4 +78,26 @@ struct HostTable<Value>: Sendable {
     let carrier = try? manager.serverTrustEvaluator(forHost: host)
     return (carrier as? Carrier)?.value.value
   }
+}
+
+/// The file of a form that is too large for memory.
+///
+/// Each has a folder of its own, which only its owner can read. A folder for all forms would belong to the first user
+/// of the machine who makes it, and that user could read or replace the forms of others.
+struct FormFile {
+  let url: URL
+
+  /// Makes the folder.
+  ///
+  /// - Parameter name: The beginning of its name.
+  init(_ name: String) throws {
+    let folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("\(name)-\(UUID().uuidString)", isDirectory: true)
+    try FileManager.default.createDirectory(
+      at: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    url = folder.appendingPathComponent("multipart.form.data")
+  }
+
+  /// Removes the file with its folder. Does nothing the second time.
+  func remove() { try? FileManager.default.removeItem(at: url.deletingLastPathComponent()) }
 }
