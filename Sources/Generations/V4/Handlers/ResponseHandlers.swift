@@ -2,6 +2,139 @@ import Alamofire
 public import Foundation
 import FoundationNetworking
 
+// The handlers of data requests and uploads. They are called on `queue`, by default the main one, in the order in which
+// they were added. Each is called as soon as its own value has been created.
+extension DataRequest {
+  /// Adds a handler that gets the data without serialization.
+  @discardableResult
+  public func response(
+    queue: DispatchQueue? = nil, completionHandler: @escaping (DefaultDataResponse) -> Void
+  ) -> Self {
+    let handler = Boxed(completionHandler)
+    bridge.handle { outcome in
+      let response = DefaultDataResponse(
+        request: outcome.request, response: outcome.response, data: outcome.data, error: outcome.error,
+        timeline: outcome.timeline, metrics: outcome.metrics)
+      (queue ?? .main).async { handler.value(response) }
+    }
+    return self
+  }
+
+  /// Adds a handler that gets the value which a serializer makes. A serializer that fails leads to no retry.
+  @discardableResult
+  public func response<Serializer: DataResponseSerializerProtocol>(
+    queue: DispatchQueue? = nil, responseSerializer: Serializer,
+    completionHandler: @escaping (DataResponse<Serializer.SerializedObject>) -> Void
+  ) -> Self {
+    let handler = Boxed(completionHandler)
+    bridge.handle { outcome in
+      let result = responseSerializer.serializeResponse(
+        outcome.request, outcome.response, outcome.data, outcome.error)
+      var response = DataResponse(
+        request: outcome.request, response: outcome.response, data: outcome.data, result: result,
+        timeline: outcome.timeline)
+      response.metrics = outcome.metrics
+      let made = Boxed(response)
+      (queue ?? .main).async { handler.value(made.value) }
+    }
+    return self
+  }
+
+  /// Adds a handler that gets the unchanged body, which may be empty.
+  @discardableResult
+  public func responseData(
+    queue: DispatchQueue? = nil, completionHandler: @escaping (DataResponse<Data>) -> Void
+  ) -> Self {
+    response(
+      queue: queue, responseSerializer: Self.dataResponseSerializer(), completionHandler: completionHandler)
+  }
+
+  /// Adds a handler that gets the body as text.
+  ///
+  /// - Parameters:
+  ///   - queue:             The queue of the handler. Default: the main queue.
+  ///   - encoding:          The encoding. Default: the response's, else UTF-8 for JSON and ISO Latin 1.
+  ///   - completionHandler: Called once.
+  @discardableResult
+  public func responseString(
+    queue: DispatchQueue? = nil, encoding: String.Encoding? = nil,
+    completionHandler: @escaping (DataResponse<String>) -> Void
+  ) -> Self {
+    response(
+      queue: queue, responseSerializer: Self.stringResponseSerializer(encoding: encoding),
+      completionHandler: completionHandler)
+  }
+
+  /// Adds a handler that gets the body as JSON: dictionaries, arrays, strings, numbers, `NSNull`.
+  ///
+  /// - Parameters:
+  ///   - queue:             The queue of the handler. Default: the main queue.
+  ///   - options:           The options of `JSONSerialization`. Default: values of any kind are allowed.
+  ///   - completionHandler: Called once.
+  @discardableResult
+  public func responseJSON(
+    queue: DispatchQueue? = nil, options: JSONSerialization.ReadingOptions = .allowFragments,
+    completionHandler: @escaping (DataResponse<Any>) -> Void
+  ) -> Self {
+    response(
+      queue: queue, responseSerializer: Self.jsonResponseSerializer(options: options),
+      completionHandler: completionHandler)
+  }
+
+  /// Adds a handler that gets the body as a property list.
+  ///
+  /// - Parameters:
+  ///   - queue:             The queue of the handler. Default: the main queue.
+  ///   - options:           The options of `PropertyListSerialization`. Default: none.
+  ///   - completionHandler: Called once.
+  @discardableResult
+  public func responsePropertyList(
+    queue: DispatchQueue? = nil, options: PropertyListSerialization.ReadOptions = [],
+    completionHandler: @escaping (DataResponse<Any>) -> Void
+  ) -> Self {
+    response(
+      queue: queue, responseSerializer: Self.propertyListResponseSerializer(options: options),
+      completionHandler: completionHandler)
+  }
+}
+
+extension DataRequest {
+  /// Makes a serializer that returns the body unchanged. 204 and 205 give empty data; a response without a body gives
+  /// `AFError`'s `.inputDataNil`.
+  public static func dataResponseSerializer() -> DataResponseSerializer<Data> {
+    DataResponseSerializer { _, response, data, error in
+      Request.serializeResponseData(response: response, data: data, error: error)
+    }
+  }
+
+  /// Makes a serializer that returns the body as text.
+  public static func stringResponseSerializer(
+    encoding: String.Encoding? = nil
+  ) -> DataResponseSerializer<String> {
+    DataResponseSerializer { _, response, data, error in
+      Request.serializeResponseString(encoding: encoding, response: response, data: data, error: error)
+    }
+  }
+
+  /// Makes a serializer that parses the body as JSON.
+  public static func jsonResponseSerializer(
+    options: JSONSerialization.ReadingOptions = .allowFragments
+  ) -> DataResponseSerializer<Any> {
+    DataResponseSerializer { _, response, data, error in
+      Request.serializeResponseJSON(options: options, response: response, data: data, error: error)
+    }
+  }
+
+  /// Makes a serializer that parses the body as a property list.
+  public static func propertyListResponseSerializer(
+    options: PropertyListSerialization.ReadOptions = []
+  ) -> DataResponseSerializer<Any> {
+    DataResponseSerializer { _, response, data, error in
+      Request.serializeResponsePropertyList(options: options, response: response, data: data, error: error)
+    }
+  }
+}
+
 // The handlers of downloads. They are called on `queue`, by default the main one, in the order in which they were
 // added. Each is called as soon as its own value has been created.
 extension DownloadRequest {
