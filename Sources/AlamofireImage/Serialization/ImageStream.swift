@@ -89,3 +89,98 @@ public struct ImageStream: AsyncSequence, Sendable {
     }
   }
 }
+
+/// The parts of a multipart body (RFC 2046 §5.1) that arrives in chunks, as cameras send it.
+struct MixedParts {
+  /// The most bytes of a part, with its head.
+  let limit: Int
+  /// The line that begins each part, without its line break.
+  private let delimiter: Data
+  private var buffer = Data()
+  /// The number of bytes at the beginning of the buffer that contain no delimiter, so that none is read twice.
+  private(set) var searched = 0
+  /// Whether the first delimiter has been seen. The text before it belongs to no part.
+  private var hasBegun = false
+  private(set) var isOver = false
+
+  /// Makes the reader for a media type, or returns `nil` if it is not a multipart type with a boundary.
+  init?(contentType: String, limit: Int) {
+    let pieces = contentType.split(separator: ";").map { $0.trimmingCharacters(in: .whitespaces) }
+    guard pieces.first?.lowercased().hasPrefix("multipart/") == true,
+      let parameter = pieces.dropFirst().first(where: { $0.lowercased().hasPrefix("boundary=") })
+    else { return nil }
+    var boundary = parameter.dropFirst("boundary=".count)
+    if boundary.count >= 2, boundary.hasPrefix("\""), boundary.hasSuffix("\"") {
+      boundary = boundary.dropFirst().dropLast()
+    }
+    // Some cameras write the two hyphens into the parameter, too.
+    if boundary.hasPrefix("--") { boundary = boundary.dropFirst(2) }
+    guard !boundary.isEmpty, boundary.utf8.count <= 70 else { return nil }
+    delimiter = Data("--\(boundary)".utf8)
+    self.limit = limit
+  }
+
+  /// Takes bytes, and returns the contents of the parts that are complete.
+  ///
+  /// - Throws: ``ImageError/limitExceeded(_:limit:actual:)`` if a part is too large.
+  mutating func append(_ bytes: Data) throws(ImageError) -> [Data] {
+    guard !isOver else { return [] }
+    buffer.append(bytes)
+    var parts: [Data] = []
+    while !isOver, let range = nextDelimiter() {
+      if hasBegun {
+        let part = buffer[buffer.startIndex..<range.lowerBound]
+        try check(part.count)
+        if let content = Self.content(of: part) { parts.append(content) }
+      }
+      hasBegun = true
+      isOver = buffer[range.upperBound...].starts(with: Data("--".utf8))
+      // A slice, because a chunk may have very many parts.
+      buffer = buffer[range.upperBound...]
+      searched = 0
+    }
+    // What follows the last part is ignored, however long it is.
+    if isOver { buffer = Data() } else if buffer.startIndex > 0 { buffer = Data(buffer) }
+    try check(buffer.count)
+    return parts
+  }
+
+  private func check(_ count: Int) throws(ImageError) {
+    guard count <= limit else { throw .limitExceeded(.bytes, limit: limit, actual: count) }
+  }
+
+  /// Finds the next delimiter at the beginning of a line, with the two bytes behind it.
+  private mutating func nextDelimiter() -> Range<Data.Index>? {
+    var start = buffer.startIndex + searched
+    while let range = buffer.range(of: delimiter, in: start..<buffer.endIndex) {
+      start = range.upperBound
+      guard range.lowerBound == buffer.startIndex || buffer[range.lowerBound - 1] == 0x0a else { continue }
+      guard buffer.endIndex - range.upperBound >= 2 else {
+        searched = range.lowerBound - buffer.startIndex
+        return nil
+      }
+      if Self.endsDelimiter(buffer[range.upperBound]) { return range }
+    }
+    searched = max(searched, buffer.count - delimiter.count - 2)
+    return nil
+  }
+
+  /// Returns whether a byte may follow a delimiter: a hyphen, white space or a line break.
+  private static func endsDelimiter(_ byte: UInt8) -> Bool { [0x2d, 0x20, 0x09, 0x0d, 0x0a].contains(byte) }
+
+  /// Returns what is behind the head of a part, without the line break before the next delimiter. The head ends with
+  /// the first empty line, whose line break may be a line feed alone.
+  private static func content(of part: Data) -> Data? {
+    var rest = part
+    while let lineEnd = rest.firstIndex(of: 0x0a) {
+      rest = rest[(lineEnd + 1)...]
+      let isEmptyLine = rest.first == 0x0a || rest.starts(with: [0x0d, 0x0a])
+      guard isEmptyLine else { continue }
+      var content = rest.dropFirst(rest.first == 0x0a ? 1 : 2)
+      if content.last == 0x0a { content = content.dropLast() }
+      if content.last == 0x0d { content = content.dropLast() }
+      return content.isEmpty ? nil : Data(content)
+    }
+    return nil
+  }
+}
