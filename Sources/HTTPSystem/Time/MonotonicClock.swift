@@ -1,3 +1,4 @@
+package import Dispatch
 import Glibc
 package import HTTPWire
 
@@ -7,5 +8,29 @@ extension MonotonicTime {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)
     return MonotonicTime(nanoseconds: UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec))
+  }
+}
+
+extension DispatchSource {
+  /// Calls `body` once at a time, on a queue, unless the timer is cancelled before. A block of `asyncAfter` cannot be
+  /// cancelled, and stays until its time.
+  ///
+  /// - Parameter queue: Default: a queue of the system.
+  package static func timer(
+    at time: DispatchTime, on queue: DispatchQueue? = nil, _ body: @escaping @Sendable () -> Void
+  ) -> any DispatchSourceTimer {
+    let timer = makeTimerSource(queue: queue)
+    timer.schedule(deadline: time)
+    timer.setEventHandler(handler: body)
+    timer.resume()
+    return timer
+  }
+}
+
+extension DispatchTime {
+  /// Makes the time of a deadline, and a moment more, so that the deadline is over by every clock.
+  package init(_ deadline: MonotonicTime) {
+    let rest = MonotonicTime.now.duration(to: deadline) / .milliseconds(1)
+    self = .now() + .milliseconds(Int(min(max(0, rest), 1e12)) + 2)
   }
 }
