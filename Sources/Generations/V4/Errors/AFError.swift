@@ -1,5 +1,5 @@
 public import Alamofire
-public import Foundation
+import Foundation
 
 /// An error of this library about a request or a response.
 ///

@@ -1,5 +1,5 @@
 public import Alamofire
-public import Foundation
+import Foundation
 public import FoundationNetworking
 
 extension SessionManager {
