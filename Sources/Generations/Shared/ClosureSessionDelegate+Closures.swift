@@ -119,7 +119,7 @@ extension ClosureSessionDelegate {
     set { change { $0.sessionDidReceiveChallengeWithCompletion = newValue } }
   }
 
-  /// Called when all requests that a background session has restored have ended.
+  /// Called by `urlSessionDidFinishEvents(forBackgroundURLSession:)`, which only programs call.
   public var sessionDidFinishEventsForBackgroundURLSession: ((URLSession) -> Void)? {
     get { closures.sessionDidFinishEventsForBackgroundURLSession }
     set { change { $0.sessionDidFinishEventsForBackgroundURLSession = newValue } }

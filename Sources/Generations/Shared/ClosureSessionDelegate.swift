@@ -82,8 +82,9 @@ open class ClosureSessionDelegate<Failure>: Alamofire::SessionDelegate, @uncheck
     }
   }
 
-  /// Called when all requests that a background session has restored have ended. Without a closure the
-  /// `backgroundCompletionHandler` of the manager is called on the main queue.
+  /// Calls the closure, or without one the `backgroundCompletionHandler` of the manager on the main queue. It is never
+  /// called by the manager, because no transfer survives the process. The method exists for programs that call or
+  /// override it.
   open override func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {
     let closures = closures
     if let closure = closures.sessionDidFinishEventsForBackgroundURLSession { return closure(session) }

@@ -14,12 +14,62 @@ extension TransportOptions {
 }
 
 extension URLSessionConfiguration {
-  /// Makes a configuration with the identifier of a background session and without header fields.
+  /// Makes a configuration that differs from the default one only by the identifier of a background session.
   static func plainBackground(withIdentifier identifier: String) -> URLSessionConfiguration {
-    let configuration = URLSessionConfiguration.af.background(withIdentifier: identifier)
-    configuration.httpAdditionalHeaders = nil
-    return configuration
+    NamedConfiguration.make(identifier)
   }
+}
+
+/// A configuration with an identifier, whose sessions write no journal.
+///
+/// A session with the current generation's background configuration continues the transfers of an earlier process. The
+/// managers of the older generations could not pass those requests on to the program.
+private final class NamedConfiguration: URLSessionConfiguration, DeprecatedMaking, @unchecked Sendable {
+  // Unchecked, as its superclass is: its own property is constant.
+  private let name: String
+
+  @available(*, deprecated, message: "As the initialiser of the superclass.")
+  init(name: String) {
+    self.name = name
+    super.init()
+  }
+
+  static func make(_ name: String) -> NamedConfiguration { made(named: name) }
+
+  override var identifier: String? {
+    get { name }
+    set {}
+  }
+
+  // Foundation's own function returns an object of the superclass.
+  override func copy(with zone: NSZone? = nil) -> Any {
+    let copy = Self.made(named: name)
+    copy.requestCachePolicy = requestCachePolicy
+    copy.timeoutIntervalForRequest = timeoutIntervalForRequest
+    copy.timeoutIntervalForResource = timeoutIntervalForResource
+    copy.networkServiceType = networkServiceType
+    copy.allowsCellularAccess = allowsCellularAccess
+    copy.isDiscretionary = isDiscretionary
+    copy.connectionProxyDictionary = connectionProxyDictionary
+    copy.httpShouldSetCookies = httpShouldSetCookies
+    copy.httpCookieAcceptPolicy = httpCookieAcceptPolicy
+    copy.httpAdditionalHeaders = httpAdditionalHeaders
+    copy.httpMaximumConnectionsPerHost = httpMaximumConnectionsPerHost
+    copy.httpCookieStorage = httpCookieStorage
+    copy.urlCredentialStorage = urlCredentialStorage
+    copy.urlCache = urlCache
+    copy.protocolClasses = protocolClasses
+    return copy
+  }
+}
+
+/// Calls an initialiser that Foundation calls deprecated, and has no other of; the warning would be an error.
+private protocol DeprecatedMaking {
+  init(name: String)
+}
+
+extension DeprecatedMaking {
+  fileprivate static func made(named name: String) -> Self { Self(name: name) }
 }
 
 /// Asks a closure of the user's whether a server is trusted.

@@ -73,8 +73,9 @@ open class Manager: @unchecked Sendable {
     set { settings.withLock { $0.startsImmediately = newValue } }
   }
 
-  /// Called on the main queue when all requests that a background session has restored have ended, unless the delegate
-  /// has a closure for that.
+  /// Called on the main queue if the program calls `urlSessionDidFinishEvents(forBackgroundURLSession:)` of the
+  /// delegate, and the delegate has no closure for that. The manager never calls it, because its transfers end with the
+  /// process.
   open var backgroundCompletionHandler: (() -> Void)? {
     get { settings.withLock { $0.backgroundCompletionHandler }?.value }
     set {
@@ -346,6 +347,12 @@ extension URLSessionConfiguration {
   public static func backgroundSessionConfigurationWithIdentifier(
     _ identifier: String
   ) -> URLSessionConfiguration {
+    plainBackground(withIdentifier: identifier)
+  }
+
+  // Without it, the function of the current generation would be visible, whose sessions write a journal.
+  /// Makes a configuration as ``backgroundSessionConfigurationWithIdentifier(_:)`` does.
+  public static func background(withIdentifier identifier: String) -> URLSessionConfiguration {
     plainBackground(withIdentifier: identifier)
   }
 }

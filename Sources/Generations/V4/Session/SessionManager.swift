@@ -60,8 +60,9 @@ open class SessionManager: @unchecked Sendable {
     set { settings.set(\.retrier, to: newValue.map { Boxed($0) }) }
   }
 
-  /// Called on the main queue when all requests that a background session has restored have ended, unless the delegate
-  /// has a closure for that.
+  /// Called on the main queue if the program calls `urlSessionDidFinishEvents(forBackgroundURLSession:)` of the
+  /// delegate, and the delegate has no closure for that. The manager never calls it, because its transfers end with the
+  /// process.
   open var backgroundCompletionHandler: (() -> Void)? {
     get { settings.withLock { $0.backgroundCompletionHandler }?.value }
     set {

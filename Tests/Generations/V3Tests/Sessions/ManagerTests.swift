@@ -93,6 +93,47 @@ import Testing
     #expect(try await server.takeRequest().header("X-Signed") == "1")
   }
 
+  @Test("A background download that ended with its manager is not sent by the next manager")
+  func releasedBackgroundManager() async throws {
+    let server = try HTTPTestServer()
+    let identifier = UUID().uuidString
+    let configuration = URLSessionConfiguration.backgroundSessionConfigurationWithIdentifier(identifier)
+    configuration.urlCache = nil
+    let file = try Folder().file("it")
+    server.enqueue(.stall)
+    var manager: Manager? = Manager(configuration: configuration)
+    let download = try #require(manager?.download(.GET, server.url("/bytes/10")) { _, _ in file })
+    _ = try await server.takeRequest()
+    manager = nil
+    #expect(await download.end().fault == "NSURLErrorDomain -999")
+    #expect(!hasJournal(identifier))
+    let next = Manager(configuration: configuration)
+    #expect(await next.request(.GET, server.url("/get")).end().status == 200)
+    #expect(server.recordedRequests.map(\.path) == ["/bytes/10", "/get"])
+  }
+
+  @Test("Two managers can have one background identifier, by both names, and upload streams")
+  func twoBackgroundManagers() async throws {
+    let server = try HTTPTestServer()
+    let (folder, identifier) = (try Folder(), UUID().uuidString)
+    let managers = [
+      URLSessionConfiguration.backgroundSessionConfigurationWithIdentifier(identifier),
+      URLSessionConfiguration.background(withIdentifier: identifier),
+    ].map { configuration in
+      configuration.urlCache = nil
+      return Manager(configuration: configuration)
+    }
+    for (index, manager) in managers.enumerated() {
+      let file = try folder.file("\(index)")
+      let download = await manager.download(.GET, server.url("/bytes/10")) { _, _ in file }.end()
+      #expect(download.status == 200 && download.error == nil, "manager \(index)")
+      let stream = InputStream(data: Data("body".utf8))
+      let upload = await manager.upload(.POST, server.url("/post"), stream: stream).end()
+      #expect(upload.status == 200 && upload.error == nil, "manager \(index)")
+    }
+    #expect(!hasJournal(identifier))
+  }
+
   @Test("The handler of background events is stored, and called unless the delegate has a closure")
   func backgroundHandler() async {
     let manager = Manager(configuration: .isolated)

@@ -22,6 +22,54 @@ import Testing
     #expect((response.error as? URLError)?.code == .cancelled)
   }
 
+  /// Returns a manager with a background configuration and without a cache.
+  private func backgroundManager(_ identifier: String) -> SessionManager {
+    let configuration = URLSessionConfiguration.background(withIdentifier: identifier)
+    configuration.urlCache = nil
+    return SessionManager(configuration: configuration)
+  }
+
+  @Test("A background download that ended with its manager is not sent by the next manager")
+  func releasedBackgroundManager() async throws {
+    let identifier = UUID().uuidString
+    server.enqueue(.stall)
+    var manager: SessionManager? = backgroundManager(identifier)
+    let download = try #require(manager?.download(server.url("/bytes/10")))
+    _ = try await server.takeRequest()
+    manager = nil
+    #expect((await download.endedWithoutFile().error as? URLError)?.code == .cancelled)
+    #expect(!hasJournal(identifier))
+    let next = await backgroundManager(identifier).kept { await $0.request(server.url("/get")).ended() }
+    #expect(next.response?.statusCode == 200)
+    #expect(server.recordedRequests.map(\.path) == ["/bytes/10", "/get"])
+  }
+
+  @Test("Two managers can have one background identifier, and upload streams")
+  func twoBackgroundManagers() async {
+    let identifier = UUID().uuidString
+    let managers = [backgroundManager(identifier), backgroundManager(identifier)]
+    for manager in managers {
+      let download = await manager.download(server.url("/bytes/10")).endedWithoutFile()
+      #expect(download.response?.statusCode == 200 && download.error == nil)
+      let stream = InputStream(data: Data("body".utf8))
+      let upload = await manager.upload(stream, to: server.url("/post")).ended()
+      #expect(upload.response?.statusCode == 200 && upload.error == nil)
+    }
+    #expect(!hasJournal(identifier))
+  }
+
+  @Test("A background configuration has an identifier, and otherwise the values of the default one")
+  func backgroundConfiguration() throws {
+    let configuration = URLSessionConfiguration.background(withIdentifier: "a")
+    #expect(configuration.identifier == "a" && configuration.httpAdditionalHeaders == nil)
+    #expect(configuration.urlCache === URLSessionConfiguration.default.urlCache)
+    configuration.httpAdditionalHeaders = ["X-A": "1"]
+    configuration.timeoutIntervalForRequest = 7
+    let copy = try #require(configuration.copy() as? URLSessionConfiguration)
+    #expect(copy.identifier == "a" && copy.timeoutIntervalForRequest == 7)
+    #expect(copy.httpAdditionalHeaders?["X-A"] as? String == "1")
+  }
+
   @Test("A cancelled request fails as cancelled in any state") func cancel() async throws {
     server.enqueue(.stall)
     let running = manager.request(server.url("/"))
