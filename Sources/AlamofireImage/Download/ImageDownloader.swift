@@ -252,7 +252,7 @@ open class ImageDownloader: @unchecked Sendable {
   }
 
   /// Cancels a receipt. Its completion is called with ``AFIError/requestCancelled``, unless it was called before. The
-  /// request is cancelled with its last receipt.
+  /// request is cancelled with its last receipt. A receipt of another downloader is ignored.
   open func cancelRequest(with requestReceipt: RequestReceipt) { downloads.cancel(requestReceipt) }
 
   /// Returns the image from the cache if the policy allows it.

@@ -136,7 +136,9 @@ final class SharedDownloads: Sendable {
 
   func cancel(_ receipt: RequestReceipt) {
     let cancelled = state.withLock { state -> (waiter: ImageWaiter, steps: [Book.BookStep])? in
-      state.book.cancel(receipt.number, receipt: receipt.receipt)
+      // Each downloader counts from 1, so the receipt of another one can have the same numbers.
+      guard state.requests[receipt.number] === receipt.request else { return nil }
+      return state.book.cancel(receipt.number, receipt: receipt.receipt)
     }
     guard let cancelled else { return }
     cancelled.waiter.complete(Self.cancelled(cancelled.waiter.request))

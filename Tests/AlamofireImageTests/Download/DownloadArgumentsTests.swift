@@ -224,6 +224,20 @@ struct DownloadArgumentsTests {
     #expect(receipts[0].request.isCancelled && !receipts[1].request.isCancelled)
   }
 
+  @Test("A receipt of another downloader cancels nothing")
+  func foreignReceipt() throws {
+    let downloaders = [ImageDownloader.isolated(), ImageDownloader.isolated()]
+    for downloader in downloaders { downloader.stop() }
+    let url = try #require(URL(string: "http://127.0.0.1:9/a"))
+    let receipts = try downloaders.map { try #require($0.download(URLRequest(url: url))) }
+    downloaders[1].cancelRequest(with: receipts[0])
+    #expect(downloaders.map(\.counts.waiting) == [1, 1])
+    #expect(receipts.map(\.request.isCancelled) == [false, false])
+    for (downloader, receipt) in zip(downloaders, receipts) { downloader.cancelRequest(with: receipt) }
+    #expect(downloaders.map(\.counts.waiting) == [0, 0])
+    #expect(receipts.map(\.request.isCancelled) == [true, true])
+  }
+
   @Test("Requests are the same if all of their parts are")
   func keys() throws {
     let url = try #require(URL(string: "http://example.com/a"))
