@@ -408,7 +408,8 @@ extension Manager {
   /// request then get the error, if there is one, and no value; validators are not called.
   ///
   /// The method with an `NSNetService` is missing, because Linux has no such services. So are `captureStreams()` and
-  /// `stopSecureConnection()` of the tasks.
+  /// `stopSecureConnection()` of the tasks, and the `streamTask…` closures of the delegate: the handlers of reads and
+  /// writes report what happened.
   ///
   /// - Parameters:
   ///   - hostName: A name or an address. An invalid one is an error in the handlers.

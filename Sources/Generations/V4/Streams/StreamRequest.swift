@@ -20,8 +20,11 @@ public typealias URLSessionStreamTask = Alamofire::ByteStreamTask
 /// }
 /// ```
 ///
-/// The stream ends when both sides are closed, when it fails or is cancelled, and with its manager. Two features of
-/// Apple's systems are missing: the overload with a `NetService`, because Linux has no Bonjour, and `captureStreams()`.
+/// The stream ends when both sides are closed, when it fails or is cancelled, and with its manager.
+///
+/// The overload with a `NetService` is missing, because Linux has no Bonjour. So are `captureStreams()` and
+/// `stopSecureConnection()` of the tasks, and the `streamTask…` closures of the delegate: the handlers of reads and
+/// writes report what happened.
 open class StreamRequest: Request, @unchecked Sendable {
   // Unchecked, as ``Request`` is: its own properties are constants.
 
