@@ -3,6 +3,7 @@ import FoundationNetworking
 import HTTPSystem
 import HTTPTestServer
 import HTTPWire
+import Scenarios
 import Testing
 
 @testable import Alamofire

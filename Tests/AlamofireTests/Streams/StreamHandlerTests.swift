@@ -2,6 +2,7 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPWire
+import Scenarios
 import Testing
 
 /// Events of stream handlers, with a transport that delivers single chunks.

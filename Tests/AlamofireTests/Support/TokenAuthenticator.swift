@@ -1,6 +1,7 @@
 import Alamofire
 import Foundation
 import FoundationNetworking
+import Scenarios
 
 /// A credential for tests.
 struct Token: AuthenticationCredential, Equatable {
@@ -56,11 +57,4 @@ extension FakeTransport {
       tokens.contains { request.value("Authorization") == "Bearer \($0)" } ? .text("ok") : .status(401)
     }
   }
-}
-
-/// Returns the label of the current queue, which Swift's overlay cannot return.
-func queueLabel() -> String {
-  typealias Label = @convention(c) (OpaquePointer?) -> UnsafePointer<CChar>?
-  guard let symbol = dlsym(nil, "dispatch_queue_get_label") else { return "" }
-  return unsafeBitCast(symbol, to: Label.self)(nil).map { String(cString: $0) } ?? ""
 }

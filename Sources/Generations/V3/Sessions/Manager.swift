@@ -143,21 +143,21 @@ open class Manager: @unchecked Sendable {
     _ policies: ServerTrustPolicyManager?, _ options: TransportOptions
   ) -> Alamofire::Session {
     Alamofire::Session(
-      configuration: configuration, delegate: delegate, startRequestsImmediately: false,
-      serverTrustManager: trustManager(policies),
-      transportOptions: options.forOlderGenerations)
+      configuration: configuration, delegate: delegate, rootQueue: rootQueue, startRequestsImmediately: false,
+      serverTrustManager: trustManager(policies), transportOptions: options.forOlderGenerations)
   }
 
   private static func core(
     beside session: URLSession, _ delegate: SessionDelegate, _ policies: ServerTrustPolicyManager?,
     _ options: TransportOptions
   ) -> Alamofire::Session {
-    // A separate queue, because each session of the core has one, on which the delegate is called.
     Alamofire::Session(
-      session: session, delegate: delegate, rootQueue: DispatchQueue(label: "com.alamofire.manager"),
-      startRequestsImmediately: false, serverTrustManager: trustManager(policies),
-      transportOptions: options.forOlderGenerations)
+      session: session, delegate: delegate, rootQueue: rootQueue, startRequestsImmediately: false,
+      serverTrustManager: trustManager(policies), transportOptions: options.forOlderGenerations)
   }
+
+  /// A queue for each manager, as each session of the core has one: on it the delegate is called.
+  private static var rootQueue: DispatchQueue { DispatchQueue(label: "com.alamofire.manager") }
 
   private static func trustManager(_ policies: ServerTrustPolicyManager?) -> ServerTrustManager? {
     guard let policies else { return nil }

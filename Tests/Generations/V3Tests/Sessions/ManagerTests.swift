@@ -93,6 +93,20 @@ import Testing
     #expect(try await server.takeRequest().header("X-Signed") == "1")
   }
 
+  @Test("The delegate is called on the queue of its manager") func rootQueue() async throws {
+    let server = try HTTPTestServer()
+    let notes = Notes()
+    let delegates = (0..<2).map { _ in Manager.SessionDelegate() }
+    for delegate in delegates { delegate.taskDidComplete = { _, _, _ in notes.add(queueLabel()) } }
+    let session = URLSession(configuration: .isolated, delegate: delegates[1], delegateQueue: nil)
+    let managers = [
+      Manager(configuration: .isolated, delegate: delegates[0]),
+      try #require(Manager(session: session, delegate: delegates[1])),
+    ]
+    for manager in managers { #expect(await manager.request(.GET, server.url("/get")).end().status == 200) }
+    #expect(await notes.wait(for: 2) == ["com.alamofire.manager", "com.alamofire.manager"])
+  }
+
   @Test("A background download that ended with its manager is not sent by the next manager")
   func releasedBackgroundManager() async throws {
     let server = try HTTPTestServer()
