@@ -7,9 +7,11 @@ public import FoundationNetworking
 /// If an image is requested while it is already downloaded, the caller waits for the same response. Each caller has a
 /// receipt and can have a filter of its own. Results of filters are stored in the ``imageCache``, which is asked first.
 ///
-/// Requests count as the same if their methods, URLs, header fields and bodies are equal. The image cache knows only
-/// the URL. Therefore it is used without a `cacheKey` only for GET requests without a body, whose header fields cannot
-/// name a user. Do not share it between downloaders with different credentials.
+/// Requests count as the same if their methods, URLs, header fields, bodies, cache policies and timeouts are equal, and
+/// if no credential was set between them. A body that is a stream is not equal to any other.
+///
+/// The image cache knows only the URL. Therefore it is used without a `cacheKey` only for GET requests without a body,
+/// whose header fields cannot name a user. Do not share it between downloaders with different credentials.
 ///
 /// What an interceptor or the cookies of the ``session`` add is not known then. If they name a user, cancel the
 /// session's requests and empty the ``imageCache`` when the user changes.
