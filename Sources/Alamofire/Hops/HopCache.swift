@@ -7,6 +7,8 @@ import HTTPWire
 struct HopCache: Sendable {
   /// The policy of the caller's request, which is read once for each hop.
   var requested = URLRequest.CachePolicy.useProtocolCachePolicy
+  /// Whether a stored response can answer the hop, which is decided once for each hop.
+  var mayAnswer = false
   var policy: CacheDecision.Policy?
   /// The number of removals from the cache at the time when the hop was sent.
   var removalCount: UInt64 = 0
@@ -24,6 +26,7 @@ extension HopLoop {
   /// Decides from memory whether the cache has to be asked. Allocates nothing for a request without `Cache-Control`.
   mutating func applyCachePolicy() -> CacheVerdict {
     caching.isUnconfirmed = false
+    caching.mayAnswer = isAnsweredFromCache
     caching.policy = policy()
     return caching.policy == nil ? .none : .lookUp
   }
@@ -33,7 +36,7 @@ extension HopLoop {
     let policy = services.cache.policy(of: urlRequest)
     caching.requested = policy
     if policy == .returnCacheDataDontLoad { return .storedOnly }
-    let mayUse = isAnsweredFromCache && mayUseStoredResponse
+    let mayUse = caching.mayAnswer && mayUseStoredResponse
     // It is never sent, even if no stored response can answer it.
     let isNeverSent = services.cache.isThere && asksForStoredOnly
     switch policy {
@@ -49,7 +52,7 @@ extension HopLoop {
       if mayUse || isNeverSent { return .revalidate }
       askCachesToRevalidate()
       return nil
-    @unknown default: return isAnsweredFromCache || isNeverSent ? .rules : nil
+    @unknown default: return caching.mayAnswer || isNeverSent ? .rules : nil
     }
   }
 
@@ -64,7 +67,7 @@ extension HopLoop {
     guard !request.namesOtherHost else { return false }
     // Stored bodies are decoded ones.
     guard request.decodesContent else { return false }
-    if delegate.passesBodyOn { return request.isGET && !request.fields.contains("Range") }
+    if delegate.passesBodyOn { return request.isGET && !request.marks.contains(.range) }
     return request.isGET || request.isHEAD
   }
 
@@ -76,8 +79,8 @@ extension HopLoop {
 
   /// `only-if-cached` has an answer even without a stored response.
   private var asksForStoredOnly: Bool {
-    let fields = request.fields
-    return fields.contains("Cache-Control") && CacheControl(request: fields).onlyIfCached
+    let request = request
+    return request.marks.contains(.cacheControl) && CacheControl(request: request.fields).onlyIfCached
   }
 
   /// Tells the caches between here and the origin to forward the request (RFC 9111 §5.2.1.4).
@@ -92,7 +95,7 @@ extension HopLoop {
 
   /// Adds directives for caches, unless the caller has set some.
   private mutating func add(_ directives: [HTTPHeader]) {
-    guard !request.fields.contains("Cache-Control") else { return }
+    guard !request.marks.contains(.cacheControl) else { return }
     requests.add(directives)
   }
 
@@ -105,7 +108,7 @@ extension HopLoop {
   // MARK: Lookup
 
   mutating func lookUpCache() -> Outcome<HopLoop> {
-    guard isAnsweredFromCache, let store = services.cache.store else { return .event(answer(from: [])) }
+    guard caching.mayAnswer, let store = services.cache.store else { return .event(answer(from: [])) }
     let key = services.cache.key(of: outgoing)
     if let found = store.find(key) { return .event(answer(from: found)) }
     let (question, isUsable) = (cacheQuestion, usability)
@@ -242,7 +245,7 @@ extension WireResponse {
 extension WireRequest {
   /// `no-store`: neither the request nor its response is stored (RFC 9111 §5.2.1.5).
   var forbidsStoring: Bool {
-    fields.contains("Cache-Control") && CacheControl(fields.joinedValue(of: "Cache-Control")).noStore
+    marks.contains(.cacheControl) && CacheControl(fields.joinedValue(of: "Cache-Control")).noStore
   }
 }
 
@@ -258,7 +261,7 @@ extension HopLoop {
     guard request.isSafe else {
       return (200..<400).contains(response.head.status)
     }
-    guard isAnsweredFromCache, !delegate.passesBodyOn else { return false }
+    guard caching.mayAnswer, !delegate.passesBodyOn else { return false }
     // Without its body, the response to a challenge would be incomplete. A redirect is followed without one.
     if response.isBodyDiscarded, !(300..<400).contains(response.head.status) { return false }
     // A response that must not be stored still replaces stored ones.

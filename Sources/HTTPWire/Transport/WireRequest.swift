@@ -49,8 +49,13 @@ package final class WireRequest: Sendable {
   }
 
   @usableFromInline package let parts: Parts
+  /// The fields of interest that the request has.
+  @usableFromInline package let marks: RequestMarks
 
-  package init(_ parts: Parts) { self.parts = parts }
+  package init(_ parts: Parts) {
+    marks = RequestMarks(of: parts.fields)
+    self.parts = parts
+  }
 
   /// Makes a request with the defaults of ``Parts`` for its other parts.
   package convenience init(
@@ -130,7 +135,8 @@ package final class WireRequest: Sendable {
 
   /// Whether a field that the caller has set authenticates the connection (RFC 4559, NTLM).
   package var hasFieldOfConnection: Bool {
-    fields.contains { field in
+    guard marks.contains(.credentials) else { return false }
+    return fields.contains { field in
       (FieldName.equal(field.name, "Authorization") || FieldName.equal(field.name, "Proxy-Authorization"))
         && AuthenticationScheme(ofCredentials: field.value)?.isOfConnection == true
     }
@@ -140,11 +146,12 @@ package final class WireRequest: Sendable {
   package var sendsTrailers: Bool { parts.trailers != nil && parts.body.isPresent }
 
   /// Whether the request offers to switch to another protocol (RFC 9110 §7.8).
-  package var asksForUpgrade: Bool { fields.contains { FieldName.equal($0.name, "Upgrade") } }
+  package var asksForUpgrade: Bool { marks.contains(.upgrade) }
 
   /// Whether the request asks the server to agree before it sends its content (RFC 9110 §10.1.1).
   package var expectsContinue: Bool {
-    fields.contains { FieldName.equal($0.name, "Expect") && FieldName.equal($0.value, "100-continue") }
+    guard marks.contains(.expect) else { return false }
+    return fields.contains { FieldName.equal($0.name, "Expect") && FieldName.equal($0.value, "100-continue") }
   }
 
   /// Returns a copy in which `change` has changed some parts.
@@ -170,6 +177,46 @@ package final class WireRequest: Sendable {
       parts.alternative = nil
       parts.addresses = nil
       change(&parts)
+    }
+  }
+}
+
+/// The fields of interest that a request has. They are noted once, so that a request without such fields is not searched
+/// for each of them.
+package struct RequestMarks: OptionSet, Sendable {
+  @usableFromInline package let rawValue: UInt8
+
+  @inlinable package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  @inlinable package static var host: RequestMarks { RequestMarks(rawValue: 1) }
+  @inlinable package static var range: RequestMarks { RequestMarks(rawValue: 2) }
+  @inlinable package static var expect: RequestMarks { RequestMarks(rawValue: 4) }
+  @inlinable package static var upgrade: RequestMarks { RequestMarks(rawValue: 8) }
+  @inlinable package static var cacheControl: RequestMarks { RequestMarks(rawValue: 16) }
+  /// `Authorization` and `Proxy-Authorization`.
+  @inlinable package static var credentials: RequestMarks { RequestMarks(rawValue: 32) }
+
+  /// Returns whether the request has one of the fields with a mark.
+  @inlinable package func contains(_ mark: RequestMarks) -> Bool { rawValue & mark.rawValue != 0 }
+
+  /// Makes the marks of fields.
+  init(of fields: [HTTPHeader]) {
+    var marks: UInt8 = 0
+    for index in fields.indices { marks |= Self.mark(of: fields[index].name).rawValue }
+    self.init(rawValue: marks)
+  }
+
+  /// Returns the mark of a field; an empty set if it has none.
+  private static func mark(of name: String) -> RequestMarks {
+    switch name.utf8.count {
+    case 4 where FieldName.equal(name, "Host"): .host
+    case 5 where FieldName.equal(name, "Range"): .range
+    case 6 where FieldName.equal(name, "Expect"): .expect
+    case 7 where FieldName.equal(name, "Upgrade"): .upgrade
+    case 13 where FieldName.equal(name, "Cache-Control"): .cacheControl
+    case 13 where FieldName.equal(name, "Authorization"): .credentials
+    case 19 where FieldName.equal(name, "Proxy-Authorization"): .credentials
+    default: RequestMarks(rawValue: 0)
     }
   }
 }

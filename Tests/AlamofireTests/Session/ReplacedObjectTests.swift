@@ -112,7 +112,7 @@ private final class LastError: Error {
       let wire = WireRequest(url: "http://a.test/", origin: origin, profile: ConnectionProfile()) { parts in
         parts.wireObserver = observer
       }
-      RequestOwner(core: request.core, request: request).begin(
+      RequestOwner(request: request).begin(
         CurrentHop(request: wire, initialOrigin: origin, authentication: nil, redirectCount: 0))
     }
     begin(LastObserver(last))

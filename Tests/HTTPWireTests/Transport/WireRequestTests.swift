@@ -52,6 +52,23 @@ import Testing
     #expect(differences(full, full.changing { _ in }) == [])
   }
 
+  @Test(
+    "The fields of interest are noted, however their names are written",
+    arguments: [
+      ("Host", RequestMarks.host), ("range", .range), ("EXPECT", .expect), ("upGRADE", .upgrade),
+      ("cache-control", .cacheControl), ("Authorization", .credentials),
+      ("proxy-authorization", .credentials),
+      ("Hosts", []), ("Hose", []), ("Cache_Control", []), ("", []),
+    ])
+  func marks(name: String, mark: RequestMarks) {
+    let request = plain.changing { $0.fields = [HTTPHeader(name: "Accept", value: "*/*")] }
+    #expect(request.marks == [])
+    let marked = request.changing { $0.fields.append(HTTPHeader(name: name, value: "x")) }
+    #expect(marked.marks == mark)
+    // They belong to the fields, so they go with them.
+    #expect(marked.changing { $0.fields.removeLast() }.marks == [])
+  }
+
   @Test("A redirect drops the options of the connection and preserves the others") func redirected() {
     let full = full
     let next = full.redirected { $0.url = "https://c.example/" }

@@ -6,9 +6,10 @@ import Synchronization
 
 /// A request and its core, as the hops of an attempt see them.
 struct RequestOwner: HopDelegate {
-  let core: RequestCore
   /// The request as the caller's code sees it.
   let request: Request
+
+  var core: RequestCore { request.core }
 
   // MARK: The request
 
@@ -212,7 +213,7 @@ extension Request {
 }
 
 extension Request: RunOwner {
-  var hopDelegate: any HopDelegate { RequestOwner(core: core, request: self) }
+  var hopDelegate: any HopDelegate { RequestOwner(request: self) }
 
   func wasLastOfSession() { session.notifyInvalidOnce() }
 

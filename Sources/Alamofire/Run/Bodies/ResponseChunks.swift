@@ -171,11 +171,11 @@ extension RequestCore {
 
   /// Returns the validators, and the request and the body that they evaluate.
   func validationInputs() -> ([Validator], URLRequest?, ValidationBody) {
-    let (validators, request, data, chunks) = state.withLock {
+    var (validators, request, data, chunks) = state.withLock {
       ($0.handlers.validators, $0.results.request, $0.results.data, $0.bodies.read { $0.chunks })
     }
-    let all = validators + (kind.lastValidator.map { [$0] } ?? [])
-    return (all, request, ValidationBody(data, handedOut: chunks?.passedCount))
+    if let last = kind.lastValidator { validators.append(last) }
+    return (validators, request, ValidationBody(data, handedOut: chunks?.passedCount))
   }
 
   /// The chunk readers; `nil` without any.

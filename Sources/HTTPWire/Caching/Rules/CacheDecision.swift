@@ -294,7 +294,8 @@ extension WireRequest {
   /// Whether a field `Host` names another host or port than the URL, so that the request has another target (RFC 9110
   /// §7.1).
   package var namesOtherHost: Bool {
-    fields.contains { field in
+    guard marks.contains(.host) else { return false }
+    return fields.contains { field in
       FieldName.equal(field.name, "Host")
         && (field.value.utf8.contains(UInt8(ascii: "@"))
           || Origin(url: "\(origin.scheme)://\(field.value)/") != origin)
