@@ -209,6 +209,29 @@ import Testing
     #expect(server.events.suffix(2) == [.pong(Data([3])), .message(.text("last"))])
   }
 
+  @Test("While a Close frame waits behind a message, a Ping frame is answered before it") func waitingClose()
+    throws
+  {
+    let client = WebSocketPeer(.client) { $0.keptPayloadSize = 100 }
+    try client.connection.sendPing(Data([9]))
+    try client.connection.send(.binary(Data(repeating: 7, count: 300)))
+    let first = client.connection.takeOutput(150).map { Array($0) } ?? []
+    try client.connection.close()
+    client.receive(RawFrame.of(0x8A, [9]) + RawFrame.of(0x89, [1]))
+    #expect(client.events == [.pong(Data([9])), .ping(Data([1]))] && client.phase == .closing)
+    let rest = client.output()
+    let server = WebSocketPeer(.server)
+    server.receive(first + rest)
+    #expect(
+      server.events == [
+        .ping(Data([9])), .message(.binary(Data(repeating: 7, count: 300))), .pong(Data([1])),
+        .closed(WebSocketClosure(code: .normalClosure)),
+      ])
+    // The Close frame was sent, and nothing may follow it.
+    client.receive(RawFrame.of(0x89, [2]))
+    #expect(!client.hasOutput)
+  }
+
   @Test("Control payloads over 125 bytes are refused") func longPing() throws {
     let client = WebSocketPeer(.client)
     #expect(throws: WebSocketSendError.longControlPayload(count: 126)) {

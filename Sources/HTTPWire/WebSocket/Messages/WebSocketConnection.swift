@@ -148,13 +148,16 @@ package struct WebSocketConnection: ~Copyable {
       return header.isFinal && !skipsMessages ? .message(try assembly.finish()) : nil
     case .close: return try close(WebSocketClosure(payload: controlPayload))
     case .ping:
-      // No frame may follow a Close frame.
-      guard phase == .open else { return nil }
+      guard mayAnswer else { return nil }
       output.answerPing(controlPayload)
       return .ping(Data(controlPayload))
-    case .pong: return phase == .open ? .pong(Data(controlPayload)) : nil
+    case .pong: return .pong(Data(controlPayload))
     }
   }
+
+  /// Whether a Ping frame is answered. No frame may follow a Close frame, but one that waits behind messages is not
+  /// sent yet (RFC 6455 §5.5.2).
+  private var mayAnswer: Bool { phase == .open || phase == .closing && output.hasFrames }
 
   private mutating func close(_ closure: WebSocketClosure) -> WebSocketEvent {
     if phase == .open { output.appendClose(closure.code.canBeSent ? closure.code : nil, reason: "") }

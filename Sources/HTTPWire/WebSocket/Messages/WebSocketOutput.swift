@@ -87,6 +87,9 @@ struct WebSocketOutput {
   /// The value of ``takenCount`` once all frames were taken.
   var end: UInt64 { takenCount + UInt64(frameCount) }
 
+  /// Whether there are frames other than Pong frames. A Close frame is the last of them.
+  var hasFrames: Bool { frameCount > 0 }
+
   private var frameCount: Int { bytes.count + largeCount }
 
   /// Returns the next bytes to write; `nil` if there are none.
