@@ -191,6 +191,15 @@ import Testing
 
   // MARK: Sizes
 
+  @Test("Reads are small if messages are compressed", arguments: [(true, 4_096), (false, 65_536)])
+  func readSize(compresses: Bool, size: Int) async throws {
+    let (_, _, _, stream) = try await opened(
+      .init(compressesMessages: compresses),
+      fields: compresses ? "Sec-WebSocket-Extensions: permessage-deflate\r\n" : "")
+    _ = await eventually { stream.sizes.values.last?.upperBound == size }
+    #expect(stream.sizes.values.last?.upperBound == size)
+  }
+
   @Test("A compressed message that expands beyond the limit is refused", arguments: [false, true])
   func bomb(isText: Bool) async throws {
     let (_, _, events, stream) = try await opened(

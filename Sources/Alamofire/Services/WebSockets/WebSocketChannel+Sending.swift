@@ -47,8 +47,9 @@ extension WebSocketChannel {
       } catch {
         preconditionFailure("a Close frame that can be sent was refused: \(error.message)")
       }
-      state.ownClosure = shown
-      state.awaitedEnd = state.connection.outputEnd
+      let end = state.connection.outputEnd
+      state.ownClosure = OwnClosure(closure: shown, end: end)
+      state.awaitedEnd = end
       return true
     }
     guard hasBegun else { return }

@@ -76,7 +76,7 @@ final class WebSocketChannel: Sendable {
     /// The server sends no more.
     var isAtEnd = false
     /// The closure that the caller asked for.
-    var ownClosure: WebSocketClosure?
+    var ownClosure: OwnClosure?
     var isClosed = false
     var failure: TransportFailure?
     /// The outcome of the stream, once it has ended.
@@ -88,6 +88,12 @@ final class WebSocketChannel: Sendable {
   }
 
   struct StreamEnd: Sendable { let failure: TransportFailure? }
+
+  struct OwnClosure: Sendable {
+    let closure: WebSocketClosure
+    /// The number of bytes of the connection after which the Close frame is written.
+    let end: UInt64
+  }
 
   enum TimerPurpose: Sendable, Equatable { case ping, pong, closing, ending }
 
@@ -109,6 +115,9 @@ final class WebSocketChannel: Sendable {
   let options: WebSocketChannelOptions
   let host: String
   private let observer: any WebSocketChannelObserver
+  /// The largest number of bytes of one read. Compressed messages can have 1,032 times as many, and a read is processed
+  /// in one turn of the loop.
+  private let readSize: Int
   /// The connection and its timer, for the loop and the threads of users. Messages are masked under the lock, because
   /// they are sent in this order. Events are delivered outside of it, by one thread at a time.
   let state: Mutex<ChannelState>
@@ -124,6 +133,7 @@ final class WebSocketChannel: Sendable {
     self.host = host
     self.options = options
     self.observer = observer
+    readSize = deflate == nil ? 65_536 : 4_096
     var wire = WebSocketOptions(role: .client, deflate: deflate)
     wire.maximumMessageSize = options.maximumMessageSize
     let keys = MaskingKeys()
@@ -177,7 +187,7 @@ final class WebSocketChannel: Sendable {
   }
 
   private func read() {
-    stream.read(least: 1, most: 65_536, timeout: nil) { [self] result in
+    stream.read(least: 1, most: readSize, timeout: nil) { [self] result in
       state.withLock { state in
         state.isReading = false
         guard case .success(let bytes) = result else { return }
@@ -214,12 +224,13 @@ final class WebSocketChannel: Sendable {
   // MARK: The end
 
   private func closed(_ closure: WebSocketClosure) {
-    let own = state.withLock { state in
+    let shown = state.withLock { state in
       state.isClosed = true
-      return state.ownClosure
+      // The first Close frame counts. The own one may still wait behind messages, which the server does not take.
+      guard let own = state.ownClosure, own.end <= state.connection.takenByteCount else { return closure }
+      return own.closure
     }
     setTimer(.ending, after: options.endTimeout)
-    let shown = own ?? closure
     observer.channelClosed(shown.code, reason: shown.reason)
   }
 
