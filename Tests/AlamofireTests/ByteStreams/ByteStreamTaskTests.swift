@@ -24,6 +24,24 @@ import Testing
     #expect(stream.state == .connecting && stream.host == host && stream.port == 80)
   }
 
+  @Test("An operation of a task that is already cancelled is not begun") func cancelledBefore() async {
+    let stream = fake.session.byteStream(host: "a.test", port: 1)
+    let operations: [@Sendable () async throws -> Void] = [
+      { try await stream.write(Data(count: 1_000_000)) }, { _ = try await stream.read() },
+      { try await stream.startTLS() },
+    ]
+    let errors = await Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      var errors: [AFError?] = []
+      for operation in operations {
+        do { try await operation() } catch { errors.append(error as? AFError) }
+      }
+      return errors
+    }.value
+    #expect(errors.count == 3 && errors.allSatisfy { $0?.isExplicitlyCancelledError == true })
+    #expect(stream.state == .initialized, "the stream is not even connected")
+  }
+
   @Test("A task has the state of its stream") func state() async throws {
     let stream = fake.session.byteStream(host: "a.test", port: 1)
     let task = stream.task

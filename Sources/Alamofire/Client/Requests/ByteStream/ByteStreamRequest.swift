@@ -165,6 +165,8 @@ extension ByteStreamRequest {
   private func operation<Value: Sendable>(
     _ ask: (ByteStreamCore, @escaping @Sendable (Result<Value, AFError>) -> Void) -> ByteStreamFlow.Number?
   ) async throws -> Value {
+    // Once it has begun, the withdrawal of an operation can end the stream.
+    guard !Task.isCancelled else { throw AFError.explicitlyCancelled }
     let withdrawal = Withdrawal(core)
     // The release of the request would end the stream, so it is retained during the operation.
     defer { withExtendedLifetime(self) {} }
