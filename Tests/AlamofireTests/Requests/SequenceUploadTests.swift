@@ -280,6 +280,31 @@ struct SequenceUploadTests {
     #expect(try await server.takeRequest().bodyText == "onetwo")
   }
 
+  @Test("A stream that the handler of the URL has opened is not sent by a retry", arguments: [true, false])
+  func openedStream(readsPart: Bool) async throws {
+    let script = ProtocolScript { loader, client in
+      let stream = loader.request.httpBodyStream
+      stream?.open()
+      var bytes = [UInt8](repeating: 0, count: 3)
+      if readsPart { #expect(stream?.read(&bytes, maxLength: 3) == 3) }
+      loader.respond(client)
+      loader.load(client, "no JSON")
+      loader.finish(client)
+    }
+    let target = try #require(URL(string: server.url("/")))
+    let interceptor = SpyInterceptor(
+      adapt: { request, count in
+        var request = request
+        if count > 1 { request.url = target }
+        return .success(request)
+      }, retry: { _, _, count in count == 1 ? .retry : .doNotRetry })
+    let session = Session.scripted(interceptor: interceptor)
+    let request = session.upload(InputStream(data: Data("onetwo".utf8)), to: script.url)
+    let response = await request.serializingDecodable([Int].self).response
+    #expect(response.error?.transferCode == .requestBodyStreamExhausted)
+    #expect(server.requestCount == 0)
+  }
+
   @Test("A sequence is neither resumable nor for background sessions") func refused() async throws {
     let resumable = Session.real().upload(Self.sequence("x"), to: server.url("/")).resumable()
     #expect(await resumable.end().error?.uploadError == .bodyIsStream)

@@ -16,6 +16,8 @@ final class InputStreamSource: BodySource {
     var isOver = false
     /// Whether a thread reads the stream, or has read all of it.
     var isRead = false
+    /// Whether the source has opened the stream.
+    var hasOpened = false
     /// The number of bytes that were read.
     var total: Int64 = 0
     var wake: (@Sendable () -> Void)?
@@ -24,6 +26,8 @@ final class InputStreamSource: BodySource {
   private static let chunk = 65_536
 
   let length: Int64
+  /// Whether the stream was not open yet when the source was made.
+  private let wasUnopened: Bool
   // Its bytes are read only by the thread of the source, and there is one such thread at a time. Its status and its end
   // are asked for and set by other threads only if it is a `SequenceStream`, which is safe.
   nonisolated(unsafe) let stream: InputStream
@@ -39,14 +43,22 @@ final class InputStreamSource: BodySource {
   init(_ stream: InputStream, length: Int64 = -1) {
     self.stream = stream
     self.length = length
+    wasUnopened = stream.isUsable && stream.streamStatus == .notOpen
   }
 
-  /// True until the transport consumes bytes, because bytes that were read ahead are retained.
-  var isRepeatable: Bool { state.withLock { !$0.hasGiven } }
+  /// True until the transport consumes bytes, because bytes that were read ahead are retained. False if a `URLProtocol`
+  /// class has opened the stream.
+  var isRepeatable: Bool { state.withLock { !$0.hasGiven } && !isOpenedByOther }
+
+  /// Whether other code has opened the stream since the source was made. It may have read any part of it.
+  private var isOpenedByOther: Bool {
+    guard wasUnopened, state.withLock({ !$0.isRead && !$0.hasOpened }) else { return false }
+    return stream.streamStatus != .notOpen
+  }
 
   func start(wake: @escaping @Sendable () -> Void) -> TransportFailure? {
     // The rest of an iteration that was ended must not be sent, nor the elements before it.
-    let isEnded = (stream as? SequenceStream)?.streamStatus == .closed
+    let isEnded = isOpenedByOther || (stream as? SequenceStream)?.streamStatus == .closed
     let (isFirst, isWhole) = state.withLock { state in
       guard !state.hasGiven, !isEnded else { return (false, false) }
       state.wake = wake
@@ -100,7 +112,9 @@ final class InputStreamSource: BodySource {
   private func pump() {
     guard stream.isUsable else { return end(unreadable) }
     switch stream.streamStatus {
-    case .notOpen: stream.open()
+    case .notOpen:
+      state.withLock { $0.hasOpened = true }
+      stream.open()
     // The caller has read or closed the stream. An empty body would not be the caller's.
     case .closed: return end(unreadable)
     default: break
@@ -312,17 +326,17 @@ private final class SequenceElements: Sendable {
 
   /// Ends an iteration that was begun. The first end counts.
   func end(_ status: Stream.Status, because error: (any Error)? = nil) {
-    let (task, waiter) = state.withLock { state in
-      if state.status == .open {
-        (state.status, state.error, state.element) = (status, error, Data())
-      }
+    let (task, waiter, wasOpen) = state.withLock { state in
+      let wasOpen = state.status == .open
+      if wasOpen { (state.status, state.error, state.element) = (status, error, Data()) }
       defer { (state.task, state.waiter) = (nil, nil) }
-      return (state.task, state.waiter)
+      return (state.task, state.waiter, wasOpen)
     }
     // Not on this thread, which may be the engine's, because a cancellation runs the caller's handlers.
     if let task { DispatchQueue.global().async { task.cancel() } }
     waiter?.resume(returning: false)
-    arrival.signal()
+    // Nothing waits for a stream that is not open, and a later read would take the signal for an element.
+    if wasOpen { arrival.signal() }
   }
 }
 
