@@ -218,7 +218,9 @@ final class StreamedExchange: HTTP2StreamOwner {
       awaitsContinue = false
       connection.session.stopSending(on: stream)
     }
-    switch exchange.headReceived(head, stream.framing, length: stream.announcedLength, isReusable: true) {
+    let hasSentAll = !stream.isRequestOpen
+    switch exchange.headReceived(head, stream.framing, length: stream.announcedLength, isReusable: hasSentAll)
+    {
     case .goOn, .hold: if exchange.flow.isSuspended { exchange.alignPhaseTimer() }
     case .complete: complete()
     case .fail(let failure): fail(failure)

@@ -209,6 +209,33 @@ import Testing
     #expect(response.bytes == Content.bytes(500))
   }
 
+  @Test("After the head of a redirect no more of the request's body is sent") func earlyRedirect()
+    async throws
+  {
+    let (ends, report) = AsyncStream<(count: Int, kind: HTTP2TestConnection.Kind)>.makeStream()
+    let server = try HTTP2Server.start { http2, connection in
+      defer { report.finish() }
+      var frame = try http2.next()
+      while frame.kind != .headers { frame = try http2.next() }
+      try http2.respond(307, on: frame.stream)
+      // The server goes on to grant window, and would get all of the body.
+      var count = 0
+      repeat {
+        frame = try http2.next()
+        if frame.kind == .data { count += frame.payload.count }
+      } while frame.kind == .data && !frame.endsStream
+      report.yield((count, frame.kind))
+      connection.waitForEnd()
+    }
+    let client = Client()
+    let body = RequestBody.source(PatternSource(length: 100_000_000))
+    let request = client.request(url(server), "POST", body: body)
+    let response = try await client.send(request, watcher: Watcher(disposition: .discard))
+    #expect(response.status == 307)
+    let end = try #require(await ends.first { _ in true })
+    #expect(end.kind == .reset && end.count <= 65_535, "only what the first window allows may be on its way")
+  }
+
   @Test(
     "Responses without a body do not need a separate END_STREAM",
     arguments: [("HEAD", 200), ("GET", 204), ("GET", 304)])
