@@ -242,6 +242,33 @@ struct ResumableUploadFaultTests {
     #expect(fixture.uploads.processedCount == 0)
   }
 
+  @Test(
+    "A file that changes after its upload was continued is not sent to its end", arguments: dialects,
+    [Self.bytes.reversed(), Self.bytes + [0]])
+  func lateChange(dialect: UploadEndpoint.Dialect, changed: [UInt8]) async throws {
+    let fixture = try Self.broken(dialect)
+    let file = try TemporaryFolder().file("file", Data(Self.bytes))
+    let folder = file.deletingLastPathComponent()
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try Data(Self.bytes).write(to: file)
+    let interceptor = SpyInterceptor(
+      adapt: { request, _ in
+        guard request.httpMethod == "PATCH", request.headers["Upload-Offset"] != "0" else {
+          return .success(request)
+        }
+        try? Data(changed).write(to: file)
+        // The clock of the file system may not have moved since the file was written.
+        let old = [FileAttributeKey.modificationDate: Date(timeIntervalSince1970: 1_000_000)]
+        try? FileManager.default.setAttributes(old, ofItemAtPath: file.path)
+        return .success(request)
+      }, retry: { _, _, _ in .doNotRetry })
+    let request = fixture.session.upload(file, to: fixture.url, interceptor: interceptor).resumable(
+      fixture.options())
+    #expect(await request.response().error?.uploadError == .fileHasChanged)
+    #expect(fixture.uploads.processedCount == 0)
+  }
+
   @Test("Invalid metadata end the upload before it is sent") func invalidMetadata() async throws {
     let fixture = try UploadFixture(.tus)
     let response = await fixture.upload(Self.bytes) { $0.metadata = ["a b": "c"] }

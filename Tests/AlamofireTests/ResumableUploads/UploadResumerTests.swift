@@ -173,8 +173,10 @@ import Testing
       func stop() { calls.add("stop") }
     }
     let source = Source()
+    let file = URL(fileURLWithPath: #filePath)
+    let identity = try #require(UploadFileIdentity(file))
     let part = UploadPartSource(
-      source, UploadResumption.Part(offset: 3, count: 7, isLast: true), of: resumer())
+      source, file, identity, UploadResumption.Part(offset: 3, count: 7, isLast: true), of: resumer())
     #expect(part.length == 7 && part.start {} == nil)
     part.stop()
     #expect(source.calls.values == ["start", "stop"])

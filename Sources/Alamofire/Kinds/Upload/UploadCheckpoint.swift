@@ -86,7 +86,7 @@ struct CheckpointRequest: URLRequestConvertible {
 final class UploadPartSource: BodySource {
   private enum Content: Sendable {
     case data(Data)
-    case source(any BodySource)
+    case file(any BodySource, URL, UploadFileIdentity)
   }
 
   private let content: Content
@@ -101,8 +101,12 @@ final class UploadPartSource: BodySource {
     self.upload = upload
   }
 
-  init(_ source: any BodySource, _ part: UploadResumption.Part, of upload: UploadResumer) {
-    content = .source(source)
+  /// Makes the source of a part of a file, which must not have changed since its identity was read.
+  init(
+    _ source: any BodySource, _ file: URL, _ identity: UploadFileIdentity, _ part: UploadResumption.Part,
+    of upload: UploadResumer
+  ) {
+    content = .file(source, file, identity)
     self.part = part
     self.upload = upload
   }
@@ -115,21 +119,33 @@ final class UploadPartSource: BodySource {
     position.withLock { $0 = 0 }
     switch content {
     case .data: return nil
-    case .source(let source): return source.start(wake: wake)
+    case .file(let source, _, _): return source.start(wake: wake) ?? change
     }
+  }
+
+  /// The failure of a file that was changed; `nil` if it is the same.
+  private var change: TransportFailure? {
+    guard case .file(_, let url, let identity) = content, UploadFileIdentity(url) != identity else {
+      return nil
+    }
+    let error = ResumableUploadError.fileHasChanged
+    return TransportFailure(
+      .cannotReadBody, error.localizedDescription, cause: AFError.sessionTaskFailed(error: error))
   }
 
   func read(into room: UnsafeMutableRawBufferPointer) -> BodyReading {
     let reading =
       switch content {
       case .data(let data): read(data, into: room)
-      case .source(let source): source.read(into: room)
+      case .file(let source, _, _): source.read(into: room)
       }
     guard case .bytes(let count) = reading else { return reading }
     let end = position.withLock { position in
       position += Int64(count)
       return part.offset + position
     }
+    // Without its last bytes, the server does not take the part for complete.
+    if end >= part.end, let change { return .failure(change) }
     upload.contentRead(upTo: end)
     return reading
   }
@@ -141,6 +157,6 @@ final class UploadPartSource: BodySource {
   }
 
   func stop() {
-    if case .source(let source) = content { source.stop() }
+    if case .file(let source, _, _) = content { source.stop() }
   }
 }

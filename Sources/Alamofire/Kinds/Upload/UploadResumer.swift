@@ -193,9 +193,9 @@ final class UploadResumer: Sendable {
       let start = data.startIndex + Int(part.offset)
       return .source(
         journalled(UploadPartSource(data[start..<start + Int(part.count)], part, of: self), part))
-    case .file(let url, _, _):
+    case .file(let url, let identity, _):
       let file = try FileSource(path: url.path, range: part.offset..<part.end)
-      return .source(journalled(UploadPartSource(file, part, of: self), part))
+      return .source(journalled(UploadPartSource(file, url, identity, part, of: self), part))
     }
   }
 
@@ -206,15 +206,24 @@ final class UploadResumer: Sendable {
   func contentInMemory() throws(AFError) -> Data {
     let (request, body) = state.withLock { ($0.request, $0.body) }
     guard let part = request?.part, let body else { return Data() }
+    let content = try content(of: part, in: body)
     if part.isLast { try transfer?.noteSent() }
     contentRead(upTo: part.end)
+    return content
+  }
+
+  private func content(of part: UploadResumption.Part, in body: Body) throws(AFError) -> Data {
     switch body {
     case .data(let data): return Data(data.dropFirst(Int(part.offset)).prefix(Int(part.count)))
-    case .file(let url, _, _):
+    case .file(let url, let identity, _):
       guard let file = try? FileHandle(forReadingFrom: url) else { return Data() }
       defer { try? file.close() }
       try? file.seek(toOffset: UInt64(part.offset))
-      return (try? file.read(upToCount: Int(part.count))) ?? Data()
+      let content = (try? file.read(upToCount: Int(part.count))) ?? Data()
+      guard UploadFileIdentity(url) == identity else {
+        throw .sessionTaskFailed(error: ResumableUploadError.fileHasChanged)
+      }
+      return content
     }
   }
 
