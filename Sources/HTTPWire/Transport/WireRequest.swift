@@ -181,8 +181,8 @@ package final class WireRequest: Sendable {
   }
 }
 
-/// The fields of interest that a request has. They are noted once, so that a request without such fields is not searched
-/// for each of them.
+/// The fields of interest that a request has. They are noted once, so that a request without such fields is not
+/// searched for each of them.
 package struct RequestMarks: OptionSet, Sendable {
   @usableFromInline package let rawValue: UInt8
 
