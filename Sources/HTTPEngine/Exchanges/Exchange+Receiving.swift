@@ -193,15 +193,15 @@ extension Exchange {
   /// Decodes bytes and delivers them piece by piece. Bytes that are held back are delivered again; the part that was
   /// decoded before is then skipped.
   ///
-  /// After some megabytes, other exchanges, commands and deadlines of the loop have their turn, even if a few kilobytes
-  /// decode to much more.
+  /// After some megabytes in one turn, other exchanges, commands and deadlines of the loop have theirs, even if a few
+  /// kilobytes decode to much more, in however many chunks they come.
   private func decode(_ bytes: UnsafeRawBufferPointer) -> ExchangeStep {
     if coding.decoder == nil { coding.decoder = BodyDecoder(coding.codings) }
     guard let decoder = coding.decoder else { return .fail(Self.noMemoryToDecode) }
     let known = min(coding.decodedAhead, bytes.count)
     coding.decodedAhead -= known
     var input = UnsafeRawBufferPointer(rebasing: bytes[known...])
-    decoder.beginTurn()
+    decoder.beginTurn(core.turn)
     while true {
       switch decoder.nextPiece(from: &input) {
       case .needsInput: return .goOn
@@ -217,10 +217,18 @@ extension Exchange {
         }
       case .turnExhausted:
         if let failure = sizeFailure { return .fail(failure) }
-        wakeUp()
+        continueInNextTurn()
         return holdEncoded(bytes.count - input.count, .turnExhausted)
       }
     }
+  }
+
+  /// Wakes the exchange in the next turn. Other events may continue it before, so it can get here several times in one
+  /// turn, and one wake-up for each of them would be repeated in every turn.
+  private func continueInNextTurn() {
+    guard coding.exhaustedTurn != core.turn else { return }
+    coding.exhaustedTurn = core.turn
+    wakeUp()
   }
 
   private func holdEncoded(_ decoded: Int, _ reason: ExchangeFlow.ReceivingWait) -> ExchangeStep {
@@ -342,6 +350,8 @@ struct BodyCoding {
   var decoder: BodyDecoder?
   /// The number of bytes at the beginning of the next call that were decoded before a pause.
   var decodedAhead = 0
+  /// The last turn of the loop that has decoded as many bytes as one may.
+  var exhaustedTurn: UInt64?
 
   var isDecoded: Bool { !codings.isEmpty }
 }

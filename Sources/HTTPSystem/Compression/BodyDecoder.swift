@@ -29,6 +29,8 @@ package final class BodyDecoder {
   private let last: DecodingStage
   /// The number of bytes that may be produced in this turn.
   private var budget = BodyDecoder.turnSize
+  /// The turn of the loop that the budget is for.
+  private var turn: UInt64?
   /// The bytes that were read, before decoding.
   package private(set) var consumed: Int64 = 0
 
@@ -51,8 +53,15 @@ package final class BodyDecoder {
   /// The largest number of bytes that a coding has produced.
   package var produced: Int64 { last.largestOutput }
 
-  /// Begins a turn, which may decode some megabytes.
-  package func beginTurn() { budget = Self.turnSize }
+  /// Begins a turn, which may decode some megabytes. A turn that has begun goes on with what it has left, however many
+  /// parts of the body it reads.
+  ///
+  /// - Parameter turn: The number of the turn.
+  package func beginTurn(_ turn: UInt64) {
+    guard turn != self.turn else { return }
+    self.turn = turn
+    budget = Self.turnSize
+  }
 
   /// Decodes until there is a piece, or the turn is over. Removes the bytes from `input` that were read.
   package func nextPiece(from input: inout UnsafeRawBufferPointer) -> Result {

@@ -123,6 +123,62 @@ import Testing
     #expect(try await client.get(server.url("/")).body?.count == 64 << 20)
   }
 
+  /// Chunks in brotli, of which each decodes to four million zeros, and the end.
+  private static func chunks(_ count: Int) -> [[UInt8]] {
+    let first: [UInt8] = [
+      0xCB, 0x7F, 0x84, 0x1E, 0x00, 0x24, 0x00, 0xE2, 0xB1, 0x40, 0x72, 0x01, 0x7A, 0x0C,
+    ]
+    let next: [UInt8] = [
+      0xFC, 0x47, 0xE8, 0x01, 0x40, 0x02, 0x20, 0x0E, 0x0B, 0x40, 0x17, 0xA0, 0xC7, 0x00,
+    ]
+    return [first] + Array(repeating: next, count: count - 1) + [[0x03]]
+  }
+
+  /// Serves the chunks in one write, as chunks of HTTP/1.1 or as DATA frames.
+  private static func chunkServer(_ chunks: [[UInt8]], isHTTP2: Bool) throws -> StreamTestServer {
+    guard isHTTP2 else {
+      let body = chunks.flatMap { Array("\(String($0.count, radix: 16))\r\n".utf8) + $0 + Array("\r\n".utf8) }
+      return try StreamTestServer { connection in
+        while true {
+          _ = try connection.readHead()
+          try connection.write(
+            "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nTransfer-Encoding: chunked\r\n\r\n")
+          try connection.write(body + Array("0\r\n\r\n".utf8))
+        }
+      }
+    }
+    return try HTTP2Server.startWithoutTLS { http2, connection in
+      while true {
+        let stream = try http2.request()
+        try http2.respond(200, [("content-encoding", "br")], on: stream, endsStream: false)
+        let last = chunks.count - 1
+        try connection.write(
+          chunks.enumerated().flatMap { index, chunk in
+            HTTP2TestConnection.bytes(
+              of: .data, flags: index == last ? 0x1 : 0, stream: stream, payload: chunk)
+          })
+      }
+    }
+  }
+
+  /// Checks that one turn of the loop does not decode more because its bytes are many chunks or frames.
+  @Test("A body in many chunks can be cancelled while they are decoded", arguments: [false, true])
+  func cancelChunks(isHTTP2: Bool) async throws {
+    let count = 40
+    let server = try Self.chunkServer(Self.chunks(count), isHTTP2: isHTTP2)
+    let client = Client { if isHTTP2 { $0.httpVersions = .http2PriorKnowledge } }
+    let url = "http://127.0.0.1:\(server.port)/"
+    let watcher = Watcher(onBytes: { watcher, _ in watcher.cancel() })
+    let failure = try await client.failure(
+      of: client.request(url, sink: CountingSink(room: .max)), watcher: watcher)
+    #expect(failure.kind == .cancelled)
+    let received = watcher.last?.received ?? 0
+    #expect(received > 0 && received <= 8 << 20, "\(received) bytes were decoded")
+    let sink = CountingSink(room: .max)
+    #expect(try await client.send(client.request(url, sink: sink)).status == 200)
+    #expect(sink.count == count * 4_000_000)
+  }
+
   /// Checks that a transfer that waits for its reader has no idle timeout.
   @Test("A full sink does not time out", arguments: [false, true])
   func noTimeout(isCoded: Bool) async throws {

@@ -39,6 +39,7 @@ import Testing
   ) throws -> Outcome {
     let decoder = try #require(BodyDecoder(codings))
     var outcome = Outcome()
+    var turn: UInt64 = 0
     try coded.withUnsafeBytes { all in
       var start = 0
       while start < all.count {
@@ -48,7 +49,9 @@ import Testing
         loop: while true {
           switch decoder.nextPiece(from: &input) {
           case .needsInput: break loop
-          case .turnExhausted: decoder.beginTurn()
+          case .turnExhausted:
+            turn += 1
+            decoder.beginTurn(turn)
           case .outOfMemory: Issue.record("no memory")
           case .malformed(let detail):
             outcome.detail = detail
@@ -82,7 +85,7 @@ import Testing
     // Zeros after a member are padding, from which the inner coding makes nothing.
     let coded = try #require(Deflater.compress(empty + Data(count: size), .gzip))
     let decoder = try #require(BodyDecoder([.gzip, .gzip]))
-    var turns = 0
+    var turns: UInt64 = 0
     coded.withUnsafeBytes { bytes in
       var input = bytes
       loop: while turns < 100 {
@@ -91,7 +94,7 @@ import Testing
         case .turnExhausted:
           #expect(decoder.produced - before <= 5 << 20)
           turns += 1
-          decoder.beginTurn()
+          decoder.beginTurn(turns)
         case .needsInput: break loop
         case .piece, .malformed, .outOfMemory: Issue.record("there is no piece")
         }
@@ -99,6 +102,35 @@ import Testing
     }
     #expect(turns == size / (4 << 20))
     #expect(decoder.isComplete && decoder.produced >= size)
+  }
+
+  /// Decodes members of gzip, each of which ends with its chunk.
+  @Test("All chunks of a turn together do not decode to more than one turn allows") func chunksOfOneTurn()
+    throws
+  {
+    let coded = try #require(Deflater.compress(Data(count: 3_000_000), .gzip))
+    let decoder = try #require(BodyDecoder([.gzip]))
+    var sizes: [Int] = []
+    var input = UnsafeRawBufferPointer(start: nil, count: 0)
+    try coded.withUnsafeBytes { bytes in
+      for turn in 1...3 as ClosedRange<UInt64> {
+        var size = 0
+        loop: while true {
+          decoder.beginTurn(turn)
+          switch decoder.nextPiece(from: &input) {
+          case .turnExhausted: break loop
+          case .needsInput: input = bytes
+          case .piece(let piece):
+            size += piece.count
+            try #require(size < 16 << 20, "the turn has no end")
+            decoder.dropPiece()
+          case .malformed, .outOfMemory: Issue.record("the chunk is valid")
+          }
+        }
+        sizes.append(size)
+      }
+    }
+    #expect(sizes.allSatisfy { $0 >= 4 << 20 && $0 < 4 << 20 + 32_768 }, "\(sizes)")
   }
 
   @Test("A truncated body is incomplete at every length", arguments: samples)
