@@ -110,21 +110,28 @@ final class Pool {
   /// another exchange waits.
   func withdraw(_ exchange: Exchange) {
     guard waiting.remove(exchange.ticket) != nil else { return }
-    let mayMultiplex = mayMultiplex(exchange)
-    while pending.count > waiting.count,
-      let last = pending.last(where: { $0.mayMultiplex == mayMultiplex }) ?? pending.last
-    {
-      removePending(last)
-      last.cancel()
+    while pending.count > waiting.count, let spare = sparePending(after: exchange) {
+      removePending(spare)
+      spare.cancel()
       open -= 1
     }
     assign()
   }
 
+  /// Returns the connection attempt to give up when an exchange leaves: its own, or else one with an exchange that does
+  /// not wait any more. The other exchanges keep their attempts, to which their time limits apply.
+  private func sparePending(after exchange: Exchange) -> PendingConnection? {
+    if let own = pending.last(where: { $0.ticket == exchange.ticket }) { return own }
+    let mayMultiplex = mayMultiplex(exchange)
+    let alike = pending.filter { $0.mayMultiplex == mayMultiplex }
+    let unneeded = alike.last { $0.ticket.map { !waiting.isActive($0) } ?? true }
+    return unneeded ?? alike.last ?? pending.last
+  }
+
   /// Forgets a suspended exchange, which asks again later. It does not end with a connection that was begun for it.
   func release(_ exchange: Exchange) {
-    for connection in pending where connection.ticket == exchange.ticket { connection.ticket = nil }
     withdraw(exchange)
+    for connection in pending where connection.ticket == exchange.ticket { connection.ticket = nil }
   }
 
   /// Gives no connection to an exchange that waits for one, until it is resumed.

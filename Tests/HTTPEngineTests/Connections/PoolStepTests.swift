@@ -105,17 +105,51 @@ import Testing
 
   @Test("An exchange that enters its pool again does not end with the connection of its first stay")
   func earlierConnection() async throws {
-    try await ConnectionFixture.run { fixture in
+    try await ConnectionFixture.run({ $0.httpVersions = .http2PriorKnowledge }) { fixture in
       let (first, ending) = try fixture.exchange()
       let (second, _) = try fixture.exchange(ticket: 2)
       for exchange in [first, second] { fixture.pool.serve(exchange) }
       fixture.core.exchanges.suspend(first)
-      // One connection is enough for the other exchange.
-      #expect(fixture.pool.pending.count == 1)
+      // The other exchange has waited for the same connection.
+      #expect(fixture.pool.pending.map(\.ticket) == [nil])
       #expect(first.resume())
       fixture.pool.serve(first)
       try fixture.failFirst()
       #expect(ending.outcome == nil && fixture.pool.waiting.count == 2)
+    }
+  }
+
+  @Test("An exchange that leaves ends its own connection attempt, and not that of another one")
+  func ownAttempt() async throws {
+    try await ConnectionFixture.run { fixture in
+      let pool = fixture.pool
+      let exchanges = try (1...3).map { try fixture.exchange(ticket: $0).0 }
+      for exchange in exchanges { pool.serve(exchange) }
+      #expect(pool.pending.map(\.ticket) == [1, 2, 3])
+      pool.withdraw(exchanges[0])
+      #expect(pool.pending.map(\.ticket) == [2, 3])
+      fixture.core.exchanges.suspend(exchanges[1])
+      #expect(pool.pending.map(\.ticket) == [3])
+    }
+  }
+
+  @Test("An exchange that leaves without an attempt ends one that is not needed any more")
+  func unneededAttempt() async throws {
+    try await ConnectionFixture.run { fixture in
+      let pool = fixture.pool
+      pool.serve(try fixture.exchange().0)
+      let pipe = MemoryPipe()
+      let connection = try fixture.open(pipe)
+      for ticket in [2, 3] as [UInt64] { pool.serve(try fixture.exchange(ticket: ticket).0) }
+      Self.answer(pipe, connection)
+      connection.settle()
+      #expect(connection.exchange?.ticket == 2)
+      let (last, _) = try fixture.exchange(ticket: 4)
+      pool.serve(last)
+      #expect(
+        pool.pending.map(\.ticket) == [2, 3], "the connection of the second exchange is for the last one")
+      pool.withdraw(last)
+      #expect(pool.pending.map(\.ticket) == [3])
     }
   }
 
@@ -458,41 +492,6 @@ import Testing
       pool.closeAll()
       #expect(pending.expiry == .max, "the attempt goes on")
       #expect(pipe.isClosed && pool.pending.isEmpty && pool.group.open == 0 && pool.group.idleCount == 0)
-    }
-  }
-
-  // MARK: HTTP/2
-
-  @Test("The preface of a connection leaves without a request") func preface() async throws {
-    try await ConnectionFixture.run({ $0.httpVersions = .http2PriorKnowledge }) { fixture in
-      let pool = fixture.pool
-      let (exchange, _) = try fixture.exchange()
-      pool.serve(exchange)
-      let maker = try #require(pool.pending.first)
-      // It is suspended while its connection is being established.
-      fixture.suspendInPool(exchange)
-      let pipe = MemoryPipe()
-      let connection = try fixture.http2(pipe)
-      maker.cancel()
-      pool.opened(connection, by: maker)
-      #expect(pool.waiting.count == 1 && pool.group.idleCount == 1)
-      fixture.core.exchanges.turn()
-      #expect(pipe.written.starts(with: "PRI * HTTP/2.0".utf8))
-    }
-  }
-
-  @Test("A queue knows with the first request how many streams a connection carries") func streams()
-    async throws
-  {
-    try await ConnectionFixture.run({ $0.httpVersions = .http2PriorKnowledge }) { fixture in
-      let (exchange, _) = try fixture.exchange()
-      #expect(fixture.core.hostQueues.enqueue(exchange, fixture.core.now))
-      let queue = try #require(exchange.hostQueue)
-      #expect(queue.multiplexes == nil)
-      let connection = try fixture.http2(MemoryPipe())
-      exchange.phase = .connecting
-      #expect(connection.start(exchange))
-      #expect(queue.multiplexes == true && queue.streams == nil)
     }
   }
 }
