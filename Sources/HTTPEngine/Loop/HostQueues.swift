@@ -10,13 +10,20 @@ final class HostQueues {
     let limits: HostLimits?
   }
 
+  /// The capacity of connections of HTTP/2, as far as it is known.
+  struct StreamLimit: Equatable {
+    /// The number of streams that the server allows on a connection.
+    let streams: Int
+    let connections: Int
+  }
+
   final class Queue {
     let key: Key
     @exclusivity(unchecked) var admission: HostAdmission
     @exclusivity(unchecked) var multiplexes: Bool?
     @exclusivity(unchecked) var waitingTickets: Set<UInt64> = []
-    /// The number of streams that the server allows on a connection, if it is less than usual.
-    @exclusivity(unchecked) var streams: Int?
+    /// The streams of the connections; `nil` while the server has always allowed as many as usual.
+    @exclusivity(unchecked) var streamLimit: StreamLimit?
 
     init(_ key: Key) {
       self.key = key
@@ -154,12 +161,15 @@ final class HostQueues {
   ///   - connections: The number of connections.
   func noteStreams(_ streams: Int, connections: Int, of hostQueue: Queue, _ now: UInt64) -> [UInt64] {
     let streams = min(max(1, streams), HostAdmission.streamsPerConnection)
-    let isUsual = streams == HostAdmission.streamsPerConnection
-    guard hostQueue.multiplexes != true || hostQueue.streams != (isUsual ? nil : streams) else { return [] }
+    let limit = StreamLimit(streams: streams, connections: connections)
+    // With as many streams as usual, the number of connections changes nothing.
+    let isLimited = hostQueue.streamLimit != nil || streams < HostAdmission.streamsPerConnection
+    let isNew = isLimited && hostQueue.streamLimit != limit
+    guard hostQueue.multiplexes != true || isNew else { return [] }
     let moment = HostAdmission.Moment(now: now, room: room)
     var admitted: [UInt64] = []
-    if hostQueue.streams != nil || !isUsual {
-      hostQueue.streams = streams
+    if isNew {
+      hostQueue.streamLimit = limit
       admitted += hostQueue.admission.learned(streams: streams, connections: connections, moment)
     }
     if hostQueue.multiplexes != true {

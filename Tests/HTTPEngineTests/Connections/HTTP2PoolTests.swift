@@ -7,6 +7,17 @@ import Testing
 
 /// Steps of a pool with connections of HTTP/2 in memory.
 @Suite("Pools of connections of HTTP/2", .timeLimit(.minutes(1))) struct HTTP2PoolTests {
+  private static func run(
+    connections: Int, _ body: @escaping @Sendable (ConnectionFixture) throws -> Void
+  ) async throws {
+    try await ConnectionFixture.run(
+      connections: connections, { $0.httpVersions = .http2PriorKnowledge }
+    ) { fixture in
+      defer { fixture.core.exchanges.failAll(LoopExchanges.cancelled) }
+      try body(fixture)
+    }
+  }
+
   @Test("The preface of a connection leaves without a request") func preface() async throws {
     try await ConnectionFixture.run({ $0.httpVersions = .http2PriorKnowledge }) { fixture in
       let pool = fixture.pool
@@ -36,7 +47,24 @@ import Testing
       let connection = try fixture.http2(MemoryPipe())
       exchange.phase = .connecting
       #expect(connection.start(exchange))
-      #expect(queue.multiplexes == true && queue.streams == nil)
+      #expect(queue.multiplexes == true && queue.streamLimit == nil)
+    }
+  }
+
+  // MARK: Limits of streams
+
+  @Test("A queue learns how many connections there are, although each carries as many streams as before")
+  func connectionCount() async throws {
+    try await Self.run(connections: 3) { fixture in
+      let queues = fixture.core.hostQueues
+      let exchanges = try (1...3).map { try fixture.exchange(ticket: $0).0 }
+      #expect(queues.enqueue(exchanges[0], 0))
+      let queue = try #require(exchanges[0].hostQueue)
+      #expect(queues.noteStreams(1, connections: 1, of: queue, 0) == [])
+      #expect(queues.enqueue(exchanges[1], 0), "a second connection may be begun")
+      #expect(!queues.enqueue(exchanges[2], 0))
+      #expect(queues.noteStreams(1, connections: 1, of: queue, 0) == [])
+      #expect(queues.noteStreams(1, connections: 2, of: queue, 0) == [3], "a third connection may be begun")
     }
   }
 }
