@@ -130,14 +130,9 @@ final class StreamedExchange: HTTP2StreamOwner {
     case .complete: complete()
     case .notSent:
       // A server that has sent GOAWAY accepts the request on another connection.
-      lost(nil, connection.session.goAway == nil ? .notSent : .refused)
-    case .refused(let code):
-      // nghttp2 closes the streams above the last one of GOAWAY with REFUSED_STREAM, whatever code GOAWAY gives.
-      let reason = connection.session.goAway?.code ?? code
-      if code == HTTP2ErrorCode.http11Required || reason == HTTP2ErrorCode.http11Required {
-        exchange.requiresHTTP1 = true
-      }
-      lost(exchange.unanswered(.refused, code: reason), .refused, isBusy: Self.isBusy(reason))
+      guard let goAway = connection.session.goAway else { return lost(nil, .notSent) }
+      refused(goAway.code, exchange)
+    case .refused(let code): refused(code, exchange)
     case .reset(let code):
       fail(
         TransportFailure(
@@ -150,6 +145,16 @@ final class StreamedExchange: HTTP2StreamOwner {
     case .headTooLarge: fail(exchange.headTooLarge)
     case .failed(let failure): connectionFailed(failure, exchange)
     }
+  }
+
+  /// Repeats a request that the server did not process, if that is possible.
+  private func refused(_ code: UInt32, _ exchange: Exchange) {
+    // nghttp2 closes the streams above the last one of GOAWAY with REFUSED_STREAM, whatever code GOAWAY gives.
+    let reason = connection.session.goAway?.code ?? code
+    if code == HTTP2ErrorCode.http11Required || reason == HTTP2ErrorCode.http11Required {
+      exchange.requiresHTTP1 = true
+    }
+    lost(exchange.unanswered(.refused, code: reason), .refused, isBusy: Self.isBusy(reason))
   }
 
   private func connectionFailed(_ failure: HTTP2Failure, _ exchange: Exchange) {

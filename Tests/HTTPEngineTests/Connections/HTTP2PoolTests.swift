@@ -7,6 +7,19 @@ import Testing
 
 /// Steps of a pool with connections of HTTP/2 in memory.
 @Suite("Pools of connections of HTTP/2", .timeLimit(.minutes(1))) struct HTTP2PoolTests {
+  /// Opens a connection instead of the first one that the pool begins. The server has sent frames before it reads.
+  private static func open(
+    _ fixture: ConnectionFixture, _ pool: Pool, _ frames: [UInt8] = []
+  ) throws -> (MemoryPipe, HTTP2Connection) {
+    let maker = try #require(pool.pending.first)
+    let pipe = MemoryPipe()
+    let connection = try fixture.http2(pipe, for: pool)
+    pipe.incoming = frames
+    maker.cancel()
+    pool.opened(connection, by: maker)
+    return (pipe, connection)
+  }
+
   private static func run(
     connections: Int, _ body: @escaping @Sendable (ConnectionFixture) throws -> Void
   ) async throws {
@@ -65,6 +78,32 @@ import Testing
       #expect(!queues.enqueue(exchanges[2], 0))
       #expect(queues.noteStreams(1, connections: 1, of: queue, 0) == [])
       #expect(queues.noteStreams(1, connections: 2, of: queue, 0) == [3], "a third connection may be begun")
+    }
+  }
+
+  // MARK: GOAWAY
+
+  @Test("The code of GOAWAY counts for requests that have not left") func codeOfGoAway() async throws {
+    try await Self.run(connections: 2) { fixture in
+      let (exchange, ending) = try fixture.submit("POST")
+      let pool = try #require(exchange.pool)
+      let goAway = { (code: UInt8) in
+        HTTP2TestConnection.bytes(of: .settings)
+          + HTTP2TestConnection.bytes(of: .goAway, payload: [0, 0, 0, 0, 0, 0, 0, code])
+      }
+      for number in 1...2 {
+        #expect(exchange.repeatTime == .max, "attempt \(number) waits")
+        // ENHANCE_YOUR_CALM.
+        _ = try Self.open(fixture, pool, goAway(11))
+        fixture.core.exchanges.turn()
+      }
+      #expect(exchange.repeatTime < .max, "the server is asked again at once")
+      fixture.core.state.now = exchange.repeatTime
+      fixture.core.exchanges.turn()
+      #expect(!exchange.requiresHTTP1)
+      _ = try Self.open(fixture, pool, goAway(13))
+      fixture.core.exchanges.turn()
+      #expect(ending.outcome == nil && exchange.requiresHTTP1, "it asks for HTTP/2 again")
     }
   }
 }

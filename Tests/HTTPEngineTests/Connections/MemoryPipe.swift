@@ -167,8 +167,11 @@ final class ConnectionFixture {
     HTTP1Connection(pipe, tls, facts(pipe, tls), for: pool ?? self.pool)
   }
 
-  func http2(_ pipe: MemoryPipe, _ tls: TLSConnection? = nil) throws -> HTTP2Connection {
-    try #require(HTTP2Connection(pipe, tls, facts(pipe, tls), headerSizeLimit: 262_144, for: pool))
+  func http2(
+    _ pipe: MemoryPipe, _ tls: TLSConnection? = nil, for pool: Pool? = nil
+  ) throws -> HTTP2Connection {
+    try #require(
+      HTTP2Connection(pipe, tls, facts(pipe, tls), headerSizeLimit: 262_144, for: pool ?? self.pool))
   }
 
   /// Gives a pool a connection in memory instead of the first one that it begins.
