@@ -62,7 +62,16 @@ final class HTTP2Connection: Connection {
   var multiplexes: Bool { true }
   var table: LoopExchanges { pool.table }
   /// The number of exchanges that can be started now.
-  var freeStreams: Int { isClosed || mustClose || isSilent || sendFailure != nil ? 0 : session.freeStreams }
+  var freeStreams: Int {
+    guard !isClosed, !mustClose, !isSilent, sendFailure == nil else { return 0 }
+    return max(0, min(session.freeStreams, streamLimit - session.streamCount))
+  }
+  /// The number of streams at a time. Until the server's settings have arrived, it is the limit of its last connection.
+  /// Otherwise most requests of a burst would be given back by each connection to a server with a low limit.
+  private var streamLimit: Int {
+    guard !session.hasSettings, let limit = pool.streamLimit else { return session.streamLimit }
+    return limit
+  }
   /// Whether the server allows streams at all, so that one is free sooner or later.
   var allowsStreams: Bool { session.streamLimit > 0 }
   /// Whether it counts as a connection without an exchange.
@@ -131,6 +140,7 @@ final class HTTP2Connection: Connection {
   }
 
   private func streamLimitChanged() {
+    pool.streamLimit = session.streamLimit > 0 ? session.streamLimit : nil
     noteDraining()
     streamsChanged()
     if let queue = carried.values.lazy.compactMap(\.hostQueue).first { noteStreams(of: queue) }
@@ -141,7 +151,7 @@ final class HTTP2Connection: Connection {
     guard session.goAway == nil else { return }
     let core = table.core!
     let admitted = core.hostQueues.noteStreams(
-      session.streamLimit, connections: pool.multiplexed.count { !$0.isDraining }, of: queue, table.now)
+      streamLimit, connections: pool.multiplexed.count { !$0.isDraining }, of: queue, table.now)
     if !admitted.isEmpty { core.startAdmitted(admitted) }
   }
 

@@ -28,6 +28,8 @@ final class Pool {
   @exclusivity(unchecked) private(set) var assignmentSteps = 0
   /// Whether the connections carry many requests at a time; `nil` until one was established.
   @exclusivity(unchecked) var multiplexes: Bool?
+  /// The number of streams that the server has last allowed on a connection of HTTP/2; `nil` if it is unknown or 0.
+  @exclusivity(unchecked) var streamLimit: Int?
   /// The credentials that the proxy of forwarded requests has accepted.
   @exclusivity(unchecked) var proxyProof = SharedProof()
   /// Whether the last connection could not be established. Then exchanges do not wait for the connection of another

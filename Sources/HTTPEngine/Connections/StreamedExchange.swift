@@ -132,6 +132,9 @@ final class StreamedExchange: HTTP2StreamOwner {
       // A server that has sent GOAWAY accepts the request on another connection.
       guard let goAway = connection.session.goAway else { return lost(nil, .notSent) }
       refused(goAway.code, exchange)
+    case .overLimit:
+      // Without pauses, a server that allows no streams would get one connection after another.
+      lost(overLimit(exchange), .refused, isBusy: !connection.allowsStreams)
     case .refused(let code): refused(code, exchange)
     case .reset(let code):
       fail(
@@ -145,6 +148,14 @@ final class StreamedExchange: HTTP2StreamOwner {
     case .headTooLarge: fail(exchange.headTooLarge)
     case .failed(let failure): connectionFailed(failure, exchange)
     }
+  }
+
+  /// Returns the failure of a request that did not get a stream on any connection.
+  private func overLimit(_ exchange: Exchange) -> TransportFailure {
+    TransportFailure(
+      .connectionLost,
+      "\(exchange.hostName) allows too few streams on its connections (SETTINGS_MAX_CONCURRENT_STREAMS), so the \(exchange.request?.method ?? "GET") request was not sent. Try it again later."
+    )
   }
 
   /// Repeats a request that the server did not process, if that is possible.

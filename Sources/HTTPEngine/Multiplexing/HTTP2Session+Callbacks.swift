@@ -154,7 +154,7 @@ extension HTTP2Session {
     case NGHTTP2_DATA.rawValue where Self.endsStream(frame.hd): contentEnded(frame.hd.stream_id)
     case NGHTTP2_RST_STREAM.rawValue: stream(frame.hd.stream_id)?.isResetByServer = true
     case NGHTTP2_SETTINGS.rawValue where UInt32(frame.hd.flags) & NGHTTP2_FLAG_ACK.rawValue == 0:
-      streamLimitChanged?()
+      settingsReceived()
     case NGHTTP2_GOAWAY.rawValue: goAwayReceived(frame.goaway)
     default: break
     }
@@ -189,15 +189,33 @@ extension HTTP2Session {
     if stream.isSending, stream.isSendingStopped { endStopped(stream) }
   }
 
+  /// Gives back the last requests that the server's limit does not allow any more. nghttp2 would keep them until other
+  /// streams have ended, while another connection may have a stream for them.
+  private func settingsReceived() {
+    hasSettings = true
+    streamLimitChanged?()
+    let excess = streams.count - streamLimit
+    guard excess > 0 else { return }
+    for stream in unsentStreams.suffix(excess) { giveBack(stream, .overLimit) }
+  }
+
   private func goAwayReceived(_ frame: nghttp2_goaway) {
     goAway = (frame.last_stream_id, frame.error_code)
-    // nghttp2 closes streams above the last one, but keeps requests that the limit of streams holds back.
-    for stream in streams.values.filter({ $0.headPosition == nil }) {
-      let owner = stream.owner
-      reset(stream)
-      owner?.streamEnded(.notSent, stream)
-    }
+    // nghttp2 closes streams above the last one, but not those with a head that was not encoded.
+    for stream in unsentStreams { giveBack(stream, .notSent) }
     streamLimitChanged?()
+  }
+
+  /// The streams with a head that was not encoded, in the order in which they were opened.
+  private var unsentStreams: [HTTP2Stream] {
+    streams.values.filter { $0.headPosition == nil }.sorted { $0.id < $1.id }
+  }
+
+  /// Drops a request that was not encoded.
+  private func giveBack(_ stream: HTTP2Stream, _ end: HTTP2StreamEnd) {
+    let owner = stream.owner
+    reset(stream)
+    owner?.streamEnded(end, stream)
   }
 
   /// Notes the violation for which nghttp2 will reset a stream.

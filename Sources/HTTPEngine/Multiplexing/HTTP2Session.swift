@@ -48,6 +48,8 @@ package final class HTTP2Session {
   @exclusivity(unchecked) package private(set) var failure: HTTP2Failure?
   /// The server's last GOAWAY; no streams are opened after it (RFC 9113 §6.8).
   @exclusivity(unchecked) package internal(set) var goAway: (lastStream: Int32, code: UInt32)?
+  /// Whether the server's settings have arrived. Until then, its limit of streams is unknown.
+  @exclusivity(unchecked) package internal(set) var hasSettings = false
   /// Called when the server changes the number of streams that it allows.
   @exclusivity(unchecked) package var streamLimitChanged: (() -> Void)?
   /// Called when a stream without an owner does not count any more, because its reset has been made.
@@ -110,7 +112,8 @@ package final class HTTP2Session {
     goAway != nil || nghttp2_session_check_request_allowed(session) == 0
   }
 
-  /// The number of streams at a time: the server's limit, but at most ``mostStreams``.
+  /// The number of streams at a time: the server's limit, but at most ``mostStreams``. Before ``hasSettings``, there is
+  /// no other limit.
   package var streamLimit: Int {
     let allowed = nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
     return min(Self.mostStreams, Int(allowed))

@@ -43,6 +43,9 @@ package enum HTTP2StreamEnd: Sendable, Equatable {
   case complete
   /// No byte of the request was sent.
   case notSent
+  /// No byte of the request was sent, because the server has lowered its limit of streams. Another connection may have
+  /// a stream for it.
+  case overLimit
   /// The server did not process the request (RFC 9113 §8.7). The code comes from its RST_STREAM or GOAWAY.
   case refused(code: UInt32)
   /// The server reset the stream with this code, before the response was complete.
@@ -58,7 +61,8 @@ package enum HTTP2StreamEnd: Sendable, Equatable {
   package var evidence: RepeatDecision.Evidence {
     switch self {
     case .notSent: .notSent
-    case .refused: .refused
+    // The limit is as certain as a refusal.
+    case .overLimit, .refused: .refused
     case .complete, .reset, .invalid, .headTooLarge, .failed: .unknown
     }
   }

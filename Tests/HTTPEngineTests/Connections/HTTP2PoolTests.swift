@@ -20,6 +20,10 @@ import Testing
     return (pipe, connection)
   }
 
+  private static func settings(streams: UInt8) -> [UInt8] {
+    HTTP2TestConnection.bytes(of: .settings, payload: [0, 3, 0, 0, 0, streams])
+  }
+
   private static func run(
     connections: Int, _ body: @escaping @Sendable (ConnectionFixture) throws -> Void
   ) async throws {
@@ -65,6 +69,66 @@ import Testing
   }
 
   // MARK: Limits of streams
+
+  @Test("A request above the limit that a server announces at once uses another connection") func aboveLimit()
+    async throws
+  {
+    try await Self.run(connections: 2) { fixture in
+      let (first, _) = try fixture.submit()
+      let (second, ending) = try fixture.submit("POST", .bytes(Data([7])), ticket: 2)
+      let pool = try #require(first.pool)
+      let (_, connection) = try Self.open(fixture, pool, Self.settings(streams: 1))
+      #expect(second.connection === connection, "until its settings are read, it carries both")
+      fixture.core.exchanges.turn()
+      #expect(first.connection === connection && first.phase == .running)
+      #expect(second.phase == .connecting && pool.pending.count == 1, "the request waits for the first one")
+      let (pipe, other) = try Self.open(fixture, pool, Self.settings(streams: 1))
+      fixture.core.exchanges.turn()
+      #expect(second.connection === other)
+      pipe.incoming = HTTP2TestConnection.bytes(
+        of: .headers, flags: 0x5, stream: 1, payload: SessionPeer.block([(":status", "200")]))
+      other.pipeIsReady()
+      #expect(ending.status == 200)
+    }
+  }
+
+  @Test("Before its settings are read, a connection gets as many requests as the last one has allowed")
+  func lastLimit() async throws {
+    try await Self.run(connections: 3) { fixture in
+      let exchanges = try (1...5).map { try fixture.submit(ticket: $0).0 }
+      let pool = try #require(exchanges[0].pool)
+      _ = try Self.open(fixture, pool, Self.settings(streams: 2))
+      fixture.core.exchanges.turn()
+      let queue = try #require(exchanges[0].hostQueue)
+      #expect(queue.streamLimit?.streams == 2)
+      let (_, other) = try Self.open(fixture, pool)
+      fixture.core.exchanges.turn()
+      #expect(exchanges.count { $0.connection === other } == 2)
+      #expect(queue.streamLimit?.streams == 2, "the queue admits more than the connections can carry")
+      #expect(pool.waiting.count == 1 && pool.pending.count == 1)
+    }
+  }
+
+  @Test("A server that allows no streams gets a few connections, with pauses between them") func noStreams()
+    async throws
+  {
+    try await Self.run(connections: 2) { fixture in
+      let (exchange, ending) = try fixture.submit()
+      let pool = try #require(exchange.pool)
+      var count = 0
+      while ending.outcome == nil, count < 50 {
+        _ = try Self.open(fixture, pool, Self.settings(streams: 0))
+        count += 1
+        fixture.core.exchanges.turn()
+        guard exchange.repeatTime < .max else { continue }
+        fixture.core.state.now = exchange.repeatTime
+        fixture.core.exchanges.turn()
+      }
+      let failure = try #require(ending.failure)
+      #expect(failure.kind == .connectionLost && failure.message.contains("SETTINGS_MAX_CONCURRENT_STREAMS"))
+      #expect(count == 7)
+    }
+  }
 
   @Test("A queue learns how many connections there are, although each carries as many streams as before")
   func connectionCount() async throws {

@@ -151,18 +151,6 @@ import Testing
     #expect(try peer.heads(peer.flush()) == [])
   }
 
-  @Test("A request that the limit holds back when GOAWAY comes was not sent") func goAwayAtLimit() throws {
-    let peer = try SessionPeer(settings: [(3, 3)])
-    let requests = try (0..<2).compactMap { _ in try StreamRecorder.open(peer) }
-    peer.send(.settings, payload: [0, 3, 0, 0, 0, 1])
-    #expect(try peer.heads(peer.flush()).count == 1)
-    peer.goAway(last: 1)
-    #expect(requests.map(\.end) == [nil, .notSent])
-    peer.respond(200)
-    #expect(requests[0].end == .complete && peer.session.isOver)
-    #expect(try peer.heads(peer.flush()) == [])
-  }
-
   // MARK: The end of the connection
 
   @Test("The end of the connection ends each stream by what is known of it") func connectionEnded() throws {

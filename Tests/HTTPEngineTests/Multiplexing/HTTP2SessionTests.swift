@@ -229,16 +229,34 @@ import Testing
     #expect(changes == 2 && peer.session.freeStreams == 9)
   }
 
-  @Test("Requests that a lowered limit holds back are sent later") func heldBack() throws {
+  @Test(
+    "Requests above a limit that arrives before they are encoded are given back", arguments: 0...2)
+  func givenBack(limit: Int) throws {
     let peer = try SessionPeer()
     let requests = try (0..<3).compactMap { _ in try StreamRecorder.open(peer) }
-    // The settings arrive in the turn of the requests, before their heads are encoded.
+    // The settings arrive in the turn of the requests.
+    peer.send(.settings, payload: [0, 3, 0, 0, 0, UInt8(limit)])
+    #expect(requests.map { $0.end == .overLimit } == (0..<3).map { $0 >= limit })
+    #expect(peer.session.streamCount == limit && peer.session.freeStreams == 0)
+    #expect(try peer.heads(peer.flush()).count == limit)
+    for request in requests.prefix(limit) { peer.respond(200, on: request.id) }
+    peer.send(.settings, payload: [0, 3, 0, 0, 0, 9])
+    #expect(try peer.heads(peer.flush()).isEmpty, "a request that was given back is sent")
+    #expect(requests.prefix(limit).allSatisfy { $0.end == .complete } && peer.session.freeStreams == 9)
+  }
+
+  @Test("Requests that were encoded before a lowered limit arrives are not given back") func encodedBefore()
+    throws
+  {
+    let peer = try SessionPeer()
+    let sent = try (0..<2).compactMap { _ in try StreamRecorder.open(peer) }
+    peer.flush()
+    let unsent = try (0..<2).compactMap { _ in try StreamRecorder.open(peer) }
+    peer.send(.settings, payload: [0, 3, 0, 0, 0, 3])
+    #expect((sent + unsent).map(\.end) == [nil, nil, nil, .overLimit])
     peer.send(.settings, payload: [0, 3, 0, 0, 0, 1])
-    #expect(try peer.heads(peer.flush()).count == 1)
-    for request in requests {
-      peer.respond(200, on: request.id)
-      peer.flush()
-    }
-    #expect(requests.allSatisfy { $0.end == .complete })
+    #expect((sent + unsent).map(\.end) == [nil, nil, .overLimit, .overLimit])
+    for request in sent { peer.respond(200, on: request.id) }
+    #expect(sent.allSatisfy { $0.end == .complete } && peer.session.freeStreams == 1)
   }
 }
