@@ -44,6 +44,26 @@ struct CachedResponseHandlerTests {
     #expect(try stored("http://a.test/3") == Data("other".utf8))
   }
 
+  @Test("Sessions that share a delegate use their own handlers", arguments: [false, true])
+  func sharedDelegate(isReleased: Bool) async throws {
+    let delegate = SessionDelegate()
+    let configuration = URLSessionConfiguration.af.default
+    configuration.urlCache = cache
+    func session(_ handler: (any CachedResponseHandler)?) -> Session {
+      Session(
+        fake: FakeTransport(), configuration: configuration,
+        observers: SessionObservers(delegate: delegate, cachedResponseHandler: handler))
+    }
+    let guarded = session(.doNotCache)
+    var other: Session? = session(.cache)
+    _ = await other?.request("http://a.test/other").end()
+    #expect(try stored("http://a.test/other") == Data("ok".utf8))
+    if isReleased { other = nil }
+    _ = await guarded.request("http://a.test/guarded").end()
+    #expect(try stored("http://a.test/guarded") == nil)
+    #expect((other == nil) == isReleased)
+  }
+
   @Test("A later handler of a request replaces its earlier one")
   func replacement() async throws {
     let request = session(FakeTransport()).request("http://a.test/4").cacheResponse(using: .doNotCache)

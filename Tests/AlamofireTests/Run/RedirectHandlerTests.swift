@@ -47,6 +47,25 @@ struct RedirectHandlerTests {
     #expect(fake.urls == ["http://a.test/", "http://a.test/next"])
   }
 
+  @Test("Sessions that share a delegate use their own handlers", arguments: [false, true])
+  func sharedDelegate(isReleased: Bool) async {
+    let delegate = SessionDelegate()
+    let fake = FakeTransport { request, _ in
+      request.url.hasSuffix("next") ? .ok : .redirect(302, to: "/next")
+    }
+    func session(_ handler: (any RedirectHandler)?) -> Session {
+      Session(fake: fake, observers: SessionObservers(delegate: delegate, redirectHandler: handler))
+    }
+    let guarded = session(.doNotFollow)
+    var other: Session? = session(nil)
+    #expect(await other?.request("http://a.test/").end().response?.statusCode == 200)
+    if isReleased { other = nil }
+    #expect(await guarded.request("http://a.test/").end().response?.statusCode == 302)
+    if !isReleased { other = session(.follow) }
+    #expect(await guarded.request("http://a.test/").end().response?.statusCode == 302)
+    #expect((other == nil) == isReleased)
+  }
+
   @Test("A later handler of a request replaces its earlier one")
   func replacement() async {
     let fake = FakeTransport(.redirect(301, to: "/next"))

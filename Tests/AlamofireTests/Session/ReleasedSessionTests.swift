@@ -326,6 +326,31 @@ struct ReleasedSessionTests {
     #expect(spy.reported.filter { $0 == "didBecomeInvalid" }.count == 1)
   }
 
+  /// Lets the sessions show the same session of Foundation, too, which does not tell them apart.
+  @Test("The end of a session is reported to its own monitors", arguments: [false, true])
+  func endWithSharedDelegate(showsSame: Bool) async {
+    let (delegate, queue) = (SessionDelegate(), DispatchQueue(label: "test.root"))
+    let shown = URLSession(configuration: .uncached)
+    func session(_ spy: EventSpy) -> Session {
+      showsSame
+        ? Session(session: shown, delegate: delegate, rootQueue: queue, eventMonitors: [spy])
+        : Session(configuration: .uncached, delegate: delegate, rootQueue: queue, eventMonitors: [spy])
+    }
+    let spies = (0..<3).map { _ in EventSpy() }
+    var sessions: [Session?] = spies.map { session($0) }
+    func ends() -> [Int] {
+      // The root queue of a session targets this one.
+      for _ in 0..<3 { queue.sync {} }
+      return spies.map { spy in spy.reported.count { $0 == "didBecomeInvalid" } }
+    }
+    sessions[0] = nil
+    #expect(ends() == [1, 0, 0])
+    sessions[2] = nil
+    #expect(ends() == [1, 0, 1])
+    sessions[1] = nil
+    #expect(ends() == [1, 1, 1])
+  }
+
   @Test("A session that was invalidated while a request ran ends with that request")
   func endAfterRunningRequest() async {
     let (spy, gate, reached) = (EventSpy(), Latch(), Latch())

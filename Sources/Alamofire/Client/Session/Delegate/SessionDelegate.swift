@@ -11,7 +11,8 @@ import Synchronization
 /// without a call, the decision of the base class is used.
 ///
 /// The base class calls the monitors of a session: if a subclass does not call `super`, its monitors are not called
-/// for that event.
+/// for that event. Several sessions may have the same delegate; the base class then uses the handlers and the monitors
+/// of the session that the event belongs to.
 ///
 /// ```swift
 /// final class Stricter: SessionDelegate, @unchecked Sendable {
@@ -31,17 +32,24 @@ import Synchronization
 /// A subclass is called for all events, unless it sets ``wantedEvents``.
 open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
   // Unchecked, because the compiler does not check classes that can be subclassed. The properties are constants, except
-  // for the link, which has a lock, and the value of ``wantedEvents``, which is atomic.
+  // for the sessions, which have a lock, and the value of ``wantedEvents``, which is atomic.
 
   /// A file manager for subclasses that move files; the base class does not use it.
   public let fileManager: FileManager
 
-  /// The weak reference to the session, for its root queue and attempts.
-  private let link = Mutex(Link())
+  /// The session that shows each `URLSession`, for the root queues of the sessions and the attempts. A session that
+  /// has ended is removed once its end was reported.
+  private let sessions = Mutex<[ObjectIdentifier: SessionLink]>([:])
   let wanted = Atomic(Events.all.rawValue)
 
-  private struct Link {
-    weak var core: SessionCore?
+  private struct SessionLink {
+    weak let core: SessionCore?
+    let id: ObjectIdentifier
+
+    init(_ core: SessionCore) {
+      self.core = core
+      id = ObjectIdentifier(core)
+    }
   }
 
   /// Makes a delegate.
@@ -51,11 +59,35 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     self.fileManager = fileManager
   }
 
-  /// The session of the delegate; the last one that it was passed to.
-  var core: SessionCore? { link.withLock { $0.core } }
+  /// Returns the session that shows `session`. If several do, it is the last one that was passed to ``serve(_:)``.
+  private func core(showing session: URLSession) -> SessionCore? {
+    sessions.withLock { $0[ObjectIdentifier(session)] }?.core
+  }
 
+  /// Returns the session of a task. `session` decides about tasks of Foundation, which belong to no request.
+  private func core(of task: URLSessionTask, in session: URLSession) -> SessionCore? {
+    request(of: task)?.session ?? core(showing: session)
+  }
+
+  /// Adds a session that has this delegate.
   func serve(_ core: SessionCore) {
-    link.withLock { $0.core = core }
+    sessions.withLock { $0[ObjectIdentifier(core.facade)] = SessionLink(core) }
+  }
+
+  /// Reports the end of a session. It is added again before, because another one may show the same `URLSession`.
+  func sessionEnded(_ core: SessionCore) {
+    serve(core)
+    urlSession(core.facade, didBecomeInvalidWithError: nil)
+    leave(core)
+  }
+
+  /// Removes a session that has ended.
+  func leave(_ core: SessionCore) {
+    let key = ObjectIdentifier(core.facade)
+    sessions.withLock { sessions in
+      // Another session may show the same object.
+      if sessions[key]?.id == ObjectIdentifier(core) { sessions[key] = nil }
+    }
   }
 
   private func request(of task: URLSessionTask) -> Request? {
@@ -74,7 +106,9 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
 
   /// Calls the monitors. `error` is `nil` if the program ended the session.
   open func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
-    core?.eventMonitor.perform { $0.urlSession(session, didBecomeInvalidWithError: error) }
+    core(showing: session)?.eventMonitor.perform {
+      $0.urlSession(session, didBecomeInvalidWithError: error)
+    }
   }
 
   /// Does nothing. Called when all requests that a background session has restored have ended, and their response
@@ -138,7 +172,7 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     notify(task) {
       $0.urlSession(session, task: task, willPerformHTTPRedirection: response, newRequest: request)
     }
-    let handler = self.request(of: task)?.redirectHandler ?? core?.redirectHandler
+    let handler = self.request(of: task)?.redirectHandler ?? core(of: task, in: session)?.redirectHandler
     guard let handler else { return completionHandler(request) }
     // Unchecked: only the handler calls it, once.
     nonisolated(unsafe) let completionHandler = completionHandler
@@ -190,7 +224,8 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     completionHandler: @escaping (CachedURLResponse?) -> Void
   ) {
     notify(dataTask) { $0.urlSession(session, dataTask: dataTask, willCacheResponse: proposedResponse) }
-    let handler = request(of: dataTask)?.cachedResponseHandler ?? core?.cachedResponseHandler
+    let handler =
+      request(of: dataTask)?.cachedResponseHandler ?? core(of: dataTask, in: session)?.cachedResponseHandler
     guard let handler else { return completionHandler(proposedResponse) }
     // Unchecked: only the handler calls it, once.
     nonisolated(unsafe) let completionHandler = completionHandler
@@ -373,13 +408,9 @@ extension SessionCore {
 
   /// Calls the delegate after the end of the session.
   func notifyInvalid() {
-    guard hasOwnDelegate || eventMonitor.isActive else { return }
-    let delegate = delegate
-    let facade = facade
-    // The delegate finds its monitors in the core, of which this may be the last reference.
-    rootQueue.async { [self] in
-      withExtendedLifetime(self) { delegate.urlSession(facade, didBecomeInvalidWithError: nil) }
-    }
+    guard hasOwnDelegate || eventMonitor.isActive else { return delegate.leave(self) }
+    // Retains this object: it has the monitors, and this may be its last reference.
+    rootQueue.async { self.delegate.sessionEnded(self) }
   }
 }
 
