@@ -205,8 +205,7 @@ extension HopLoop {
     let transport = route.handler.transport(of: services)
     guard isShared else { return transport }
     return SharedTransport(
-      shared: services.sharedTransfers, transport: transport,
-      removalCount: services.cache.store?.removalCount ?? 0)
+      shared: services.sharedTransfers, transport: transport, store: services.cache.store)
   }
 
   /// Whether identical requests share the transfer of the hop. A kind that must not share returns a sink.

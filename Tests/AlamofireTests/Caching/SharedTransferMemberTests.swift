@@ -126,10 +126,79 @@ import Testing
     #expect(shared.headCame(other, second, ResponseHead(status: 302)))
   }
 
+  /// An observer that holds its transfer back until the test resumes it.
+  private final class HoldingObserver: TransferObserver {
+    let controls = Recorder<any TransferControl>()
+
+    func transferBegan(_ control: any TransferControl) -> TransferStart {
+      controls.add(control)
+      return .hold
+    }
+    func headReceived(_ head: ResponseHead) -> HeadDisposition { .proceed }
+    func bytesMoved(_ count: ByteCount) {}
+    func transferEnded() {}
+  }
+
+  private func transport(_ fake: FakeTransport, _ cache: HTTPCache?) -> SharedTransport {
+    SharedTransport(shared: shared, transport: fake, store: cache)
+  }
+
+  private enum Change: CaseIterable { case none, era, removal }
+
+  @Test("A suspended request joins no transfer that began before a change", arguments: Change.allCases)
+  private func suspendedMember(change: Change) async throws {
+    let gate = Latch()
+    let fake = FakeTransport(.text("old").held(by: gate), .text("new"))
+    let folder = try TemporaryFolder()
+    let cache = HTTPCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: folder["cache"])
+    let (transport, removals) = (transport(fake, cache), cache.removalCount)
+    let url = "http://a.test/x"
+    let origin = try #require(Origin(url: url))
+    let request = WireRequest(url: url, origin: origin, profile: ConnectionProfile()) { _ in }
+    async let first = transport.response(to: request, observer: Observer())
+    #expect(await eventually { fake.requests.count == 1 })
+    let observer = HoldingObserver()
+    async let second = transport.response(to: request, observer: observer)
+    let control = try await observer.controls.value(0)
+    switch change {
+    case .none: break
+    case .era: shared.beginEra()
+    case .removal:
+      cache.removeAllCachedResponses()
+      #expect(cache.removalCount > removals)
+    }
+    control.resume()
+    #expect(await eventually { fake.requests.count == 2 || shared.memberCount == 2 })
+    gate.open()
+    #expect(try await first.body == Data("old".utf8))
+    #expect(try await second.body == Data((change == .none ? "old" : "new").utf8))
+    #expect(fake.requests.count == (change == .none ? 1 : 2) && shared.memberCount == 0)
+  }
+
+  @Test("A request that is cancelled while it is suspended joins no transfer") func cancelledMember()
+    async throws
+  {
+    let fake = FakeTransport()
+    let transport = transport(fake, nil)
+    let url = "http://a.test/x"
+    let origin = try #require(Origin(url: url))
+    let request = WireRequest(url: url, origin: origin, profile: ConnectionProfile()) { _ in }
+    let observer = HoldingObserver()
+    async let response = transport.response(to: request, observer: observer)
+    try await observer.controls.value(0).cancel()
+    do {
+      _ = try await response
+      Issue.record("a response came")
+    } catch {
+      #expect((error as? TransportFailure)?.kind == .cancelled)
+    }
+    #expect(fake.requests.isEmpty && shared.memberCount == 0)
+  }
+
   @Test("A member that left before it joined does not join") func leftBefore() throws {
     let key = try Self.key()
     let id = shared.reserve()
-    shared.leave(key, id)
+    shared.leave(id)
     guard case .left = shared.join(key, id, Observer(), LocalTransferControl()) else {
       Issue.record("it joined")
       return
@@ -142,7 +211,7 @@ import Testing
     let (old, new, control) = (Observer(), Observer(), FakeTransferControl())
     guard case (let id, .first(let flight)) = join(key, old) else { return }
     #expect(shared.began(key, flight, control) == .go)
-    shared.leave(key, id)
+    shared.leave(id)
     #expect(control.isCancelled)
     guard case (let newID, .first(let next)) = join(key, new) else {
       Issue.record("the transfer that was left goes on")

@@ -197,8 +197,7 @@ import Testing
     arguments: [(401, true), (407, true), (302, false)])
   func unwantedBody(status: Int, isRead: Bool) async throws {
     let transport = SharedTransport(
-      shared: SharedTransfers(), transport: FakeTransport(.status(status, "body")),
-      removalCount: 0)
+      shared: SharedTransfers(), transport: FakeTransport(.status(status, "body")), store: nil)
     let url = "http://a.test/"
     let request = WireRequest(
       url: url, origin: try #require(Origin(url: url)), profile: ConnectionProfile()
@@ -225,7 +224,7 @@ import Testing
   func lateFailure(disposition: HeadDisposition) async throws {
     let late = TransportFailure(.timedOut, "The total time is over.", metrics: TransferMetrics())
     let fake = FakeTransport(FakeReply(chunks: [Data("part".utf8)], failure: late))
-    let transport = SharedTransport(shared: SharedTransfers(), transport: fake, removalCount: 0)
+    let transport = SharedTransport(shared: SharedTransfers(), transport: fake, store: nil)
     let url = "http://a.test/"
     let request = WireRequest(
       url: url, origin: try #require(Origin(url: url)), profile: ConnectionProfile()

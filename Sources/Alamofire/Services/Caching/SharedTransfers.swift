@@ -80,6 +80,8 @@ package final class SharedTransfers: Sendable {
     var flights: [Key: Flight] = [:]
     /// Numbers of requests that have not joined yet.
     var reserved: Set<UInt64> = []
+    /// The keys of the requests that have joined, by their numbers.
+    var keys: [UInt64: Key] = [:]
     /// Outcomes of requests that do not wait yet, with the last byte counts.
     var outcomes: [UInt64: (outcome: Outcome, count: ByteCount)] = [:]
     var lastNumber: UInt64 = 0
@@ -126,6 +128,7 @@ package final class SharedTransfers: Sendable {
   {
     state.withLock { state in
       guard state.reserved.remove(id) != nil else { return .left }
+      state.keys[id] = key
       let head = state.flights[key]?.head
       let member = Member(id: id, observer: observer, knowsHead: head == nil, room: room)
       if state.flights[key] != nil {
@@ -168,13 +171,13 @@ package final class SharedTransfers: Sendable {
   }
 
   /// Removes a request. If it is the last one, the transfer is cancelled.
-  func leave(_ key: Key, _ id: UInt64) {
+  func leave(_ id: UInt64) {
     let (continuation, control) = state.withLock {
       state -> (CheckedContinuation<Outcome, Never>?, (any TransferControl)?) in
       state.reserved.remove(id)
-      guard let index = state.flights[key]?.members.firstIndex(where: { $0.id == id }) else {
-        return (nil, nil)
-      }
+      guard let key = state.keys.removeValue(forKey: id),
+        let index = state.flights[key]?.members.firstIndex(where: { $0.id == id })
+      else { return (nil, nil) }
       let member = state.flights[key]?.members.remove(at: index)
       guard state.flights[key]?.members.isEmpty == true else { return (member?.continuation, nil) }
       let flight = state.flights.removeValue(forKey: key)
@@ -217,8 +220,9 @@ package final class SharedTransfers: Sendable {
     let members = state.withLock { state -> [Member] in
       guard state.flights[key]?.number == flight else { return [] }
       guard let ended = state.flights.removeValue(forKey: key) else { return [] }
-      for member in ended.members where member.continuation == nil {
-        state.outcomes[member.id] = (outcome, ended.count)
+      for member in ended.members {
+        state.keys[member.id] = nil
+        if member.continuation == nil { state.outcomes[member.id] = (outcome, ended.count) }
       }
       return ended.members
     }
@@ -245,22 +249,22 @@ extension TransportFailure {
 struct SharedTransport: AsyncTransport {
   let shared: SharedTransfers
   let transport: any Transport
-  /// The number of removals from the cache so far. A request after a removal has a different key.
-  let removalCount: UInt64
+  /// The cache of the session. A request after a removal from it has a different key.
+  let store: (any ResponseStore)?
 
   func response(
     to request: WireRequest, observer: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse {
-    let key = SharedTransfers.Key(
-      request, in: shared.era, removalCount: removalCount)
     let room = LocalTransferControl(deadline: request.deadline)
     let id = shared.reserve()
     defer { observer.transferEnded() }
-    room.begin(observer.transferBegan(SharedTransferControl(shared: shared, key: key, id: id, room: room)))
+    room.begin(observer.transferBegan(SharedTransferControl(shared: shared, id: id, room: room)))
     do throws(TransportFailure) { try await room.pass() } catch {
-      shared.leave(key, id)
+      shared.leave(id)
       throw error
     }
+    // Only now, because a resource may have changed while the request was suspended.
+    let key = SharedTransfers.Key(request, in: shared.era, removalCount: store?.removalCount ?? 0)
     switch shared.join(key, id, observer, room) {
     case .first(let flight): begin(request, key, flight)
     case .joined(let head?): notify(head, key, id, observer, room)
@@ -327,7 +331,6 @@ private final class SharedTransfer: TransferObserver, TransferCompletion {
 /// Holds up one request, and never the transfer; cancelled, the request leaves it.
 private struct SharedTransferControl: TransferControl {
   let shared: SharedTransfers
-  let key: SharedTransfers.Key
   let id: UInt64
   let room: LocalTransferControl
 
@@ -336,6 +339,6 @@ private struct SharedTransferControl: TransferControl {
 
   func cancel() {
     room.cancel()
-    shared.leave(key, id)
+    shared.leave(id)
   }
 }
