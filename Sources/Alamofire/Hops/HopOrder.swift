@@ -10,7 +10,8 @@ struct HopOrder: StepOrder {
     case updateCache, evaluateCredentials, answerChallenge, followRedirect, storeResult
   }
 
-  /// A server that presents other certificates each time is not evaluated endlessly.
+  /// A server that presents other certificates each time is not evaluated endlessly. Each redirect may lead to another
+  /// server; their number has its own limit.
   static let trustEvaluationLimit: UInt8 = 8
 
   private(set) var result = StageEvent.done
@@ -18,6 +19,7 @@ struct HopOrder: StepOrder {
   /// Whether the request has a body that a delegate can replace.
   private let hasBody: Bool
   private var response = ResponseFacts()
+  /// The number of evaluations since the last redirect.
   private var trustEvaluations: UInt8 = 0
 
   init(hasBody: Bool) {
@@ -50,7 +52,7 @@ struct HopOrder: StepOrder {
     case .updateCache: afterCache
     case .evaluateCredentials: .answerChallenge
     case .answerChallenge: event == .challenge(isAnswered: true) ? beforeSending : .followRedirect
-    case .followRedirect: event == .redirect(.followed) ? .chooseHandler : .storeResult
+    case .followRedirect: afterRedirect(event)
     case .storeResult: nil
     case .recordTransferFailure: unexpected(event, of: step)
     }
@@ -59,6 +61,12 @@ struct HopOrder: StepOrder {
   private var beforeSending: HopStep { hasBody ? .provideBody : .addCookies }
 
   private var afterCache: HopStep { response.mayContinue ? .evaluateCredentials : .storeResult }
+
+  private mutating func afterRedirect(_ event: StageEvent) -> HopStep {
+    guard event == .redirect(.followed) else { return .storeResult }
+    trustEvaluations = 0
+    return .chooseHandler
+  }
 
   private mutating func afterExchange(_ step: HopStep, _ event: StageEvent) -> HopStep {
     switch event {

@@ -225,6 +225,29 @@ import Testing
     #expect(steps.contains(.hop(.recordTransferFailure)))
   }
 
+  @Test("Each redirect may lead to another server whose certificates are evaluated")
+  func trustAfterRedirects() {
+    let redirectCount = 20
+    var orders = Orders()
+    var steps: [Step] = []
+    var (next, isTrusted, redirects) = (orders.next(after: .begun), false, 0)
+    while let step = next, steps.count < 1_000 {
+      steps.append(step)
+      var event = Self.usual(step)
+      if step == .hop(.send), !isTrusted {
+        event = .transferFailed(.trust)
+        isTrusted = true
+      } else if step == .hop(.send), redirects < redirectCount {
+        event = Self.responded(302)
+      } else if step == .hop(.followRedirect) {
+        (event, isTrusted, redirects) = (.redirect(.followed), false, redirects + 1)
+      }
+      next = orders.next(after: event)
+    }
+    #expect(steps.count { $0 == .hop(.evaluateTrust) } == redirectCount + 1)
+    #expect(!steps.contains(.hop(.recordTransferFailure)))
+  }
+
   @Test("An upload prepares its body once and may replace its stream before each hop")
   func uploads() {
     let steps = Self.steps(
