@@ -336,6 +336,67 @@ import Testing
     #expect(counts.values.reduce(0, +) == 4 << 20)
   }
 
+  /// Returns options with a total time, which a test lets pass with ``passTime(_:)``.
+  private static var limited: TransportOptions {
+    var options = TransportOptions()
+    options.timeLimits.total = .milliseconds(200)
+    return options
+  }
+
+  /// Lets the total time of earlier requests pass, by a later request that uses up the same time.
+  private func passTime(_ session: Session) async {
+    let silent = ProtocolScript { _, _ in }
+    let request = session.request(silent.url).resume()
+    let error = await request.end().error
+    #expect((error?.underlyingError as? URLError)?.code == .timedOut)
+  }
+
+  @Test(
+    "A suspended request whose class has ended times out with its total time", arguments: [false, true])
+  func totalTimeOfSuspended(fails: Bool) async {
+    let requests = Recorder<DataRequest>()
+    let script = ProtocolScript { loader, client in
+      requests.values.first?.suspend()
+      loader.respond(client)
+      loader.load(client, "body")
+      if fails {
+        client.urlProtocol(loader, didFailWithError: URLError(.networkConnectionLost))
+      } else {
+        loader.finish(client)
+      }
+    }
+    let session = Session.scripted(startRequestsImmediately: false, options: Self.limited)
+    let request = session.request(script.url)
+    requests.add(request)
+    request.resume()
+    async let response = request.end()
+    await passTime(session)
+    request.resume()
+    let error = await response.error
+    #expect((error?.underlyingError as? URLError)?.code == .timedOut)
+    #expect((error?.underlyingError as? URLError)?.timedOutPhase == .total)
+  }
+
+  @Test("A stream whose reader has stopped times out after the end of its class") func stoppedReader() async {
+    let script = ProtocolScript { loader, client in
+      loader.respond(client)
+      for _ in 0..<4 { client.urlProtocol(loader, didLoad: Data(count: 1 << 20)) }
+      loader.finish(client)
+    }
+    let session = Session.scripted(options: Self.limited)
+    let gate = DispatchSemaphore(value: 0)
+    let isFirst = Latch()
+    let request = session.streamRequest(script.url).responseStream(on: DispatchQueue(label: "test.stopped")) {
+      guard $0.value != nil, !isFirst.isOpen else { return }
+      isFirst.open()
+      gate.wait()
+    }
+    #expect(await eventually { script.stopped.count == 1 || request.isFinished })
+    gate.signal()
+    await request.finished()
+    #expect((request.error?.underlyingError as? URLError)?.code == .timedOut)
+  }
+
   @Test("A body above the limit is refused", arguments: [8, 9]) func bodySizeLimit(limit: Int64) async {
     var options = TransportOptions()
     options.bodySizeLimit = limit

@@ -197,8 +197,14 @@ final class ProtocolExchange: NSObject, @unchecked Sendable {
   private func timerFired() {
     // The idle timeout does not run while the request is suspended or its sink is full.
     if isHeld || delivery.isFull { clock.moved(at: .now) }
-    if clock.isOver(at: .now) { return happened(.timeout) }
+    if clock.isOver(at: .now) { return expire() }
     if let wait = clock.untilNext(at: .now) { timer?.schedule(deadline: .now() + wait.dispatchInterval) }
+  }
+
+  /// Ends the request because its time is over. A complete response that is not delivered yet is dropped, too.
+  private func expire() {
+    _ = reply.event(.timeout)
+    perform(.timeOut)
   }
 }
 
@@ -212,6 +218,8 @@ extension ProtocolExchange: TransferControl {
       guard completion != nil else { return }
       isHeld = false
       clock.moved(at: .now)
+      // The timer may be late.
+      if clock.isOver(at: .now) { return expire() }
       if hasStarted { deliver() } else { start() }
     }
   }
