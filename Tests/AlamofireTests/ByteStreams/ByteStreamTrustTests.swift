@@ -60,14 +60,57 @@ import Testing
     #expect(judge.calls.values == [String](repeating: "localhost true", count: count))
   }
 
-  @Test("A delegate that does not decide about certificates lets the stream fail") func silentDelegate()
+  @Test("A stream whose delegate does not decide about certificates times out") func silentDelegate()
     async throws
   {
     let server = try StreamTestServer(.tls(.localhost))
     let session = Session.forStreams(delegate: SilentDelegate(), timeout: 0.2)
     let stream = session.byteStream(host: "localhost", port: server.port, secure: true)
-    #expect(await failure { try await stream.write(Data("x".utf8)) } != nil)
-    #expect(await stream.ended() != nil)
+    #expect(await failure { try await stream.write(Data("x".utf8)) }?.transferCode == .timedOut)
+    #expect(await stream.ended()?.transferCode == .timedOut)
+  }
+
+  /// An evaluator that does not return until the test ends.
+  private final class Blocked: ServerTrustEvaluating {
+    let gate = DispatchSemaphore(value: 0)
+
+    func evaluate(_ trust: SecTrust, forHost host: String) throws { gate.wait() }
+  }
+
+  @Test("A stream whose evaluator does not return times out") func blockedEvaluator() async throws {
+    let blocked = Blocked()
+    defer { blocked.gate.signal() }
+    let server = try StreamTestServer(.tls(.localhost))
+    let session = Session.forStreams(
+      manager: ServerTrustManager(evaluators: ["localhost": blocked]), timeout: 0.2)
+    let stream = session.byteStream(host: "localhost", port: server.port, secure: true)
+    #expect(await failure { try await stream.write(Data("x".utf8)) }?.transferCode == .timedOut)
+    #expect(await stream.ended()?.transferCode == .timedOut)
+  }
+
+  /// A delegate that trusts each server, and does not decide about client certificates.
+  private final class Undecided: SessionDelegate, @unchecked Sendable {
+    // Unchecked: used on the queue of the session only.
+    private var kept: [(URLSession.AuthChallengeDisposition, URLCredential?) -> Void] = []
+
+    override func urlSession(
+      _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+      completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+      guard let trust = challenge.protectionSpace.serverTrust else { return kept.append(completionHandler) }
+      completionHandler(.useCredential, URLCredential(trust: trust))
+    }
+  }
+
+  @Test("A stream whose delegate does not decide about the client certificate times out")
+  func undecidedIdentity() async throws {
+    let authority = try TestIdentity(.init(commonName: "Clients", isCA: true))
+    let server = try StreamTestServer(
+      .tls(.localhost, TLSOptions(maximumVersion: .tls1_2, clientAuthority: authority.certificatePEM)))
+    let session = Session.forStreams(delegate: Undecided(), timeout: 1)
+    let stream = session.byteStream(host: "localhost", port: server.port, secure: true)
+    #expect(await failure { try await stream.write(Data("x".utf8)) }?.transferCode == .timedOut)
+    #expect(await stream.ended()?.transferCode == .timedOut)
   }
 
   @Test(

@@ -292,7 +292,9 @@ extension ByteStreamCore: ByteStreamWatcher {
     let deadline = timeToDecide
     var verdict: TrustMemory.Verdict?
     if evaluator.isObserved {
-      switch await answer(in: ServerProtectionSpace(trust, chain), deadline) {
+      let answer = await answer(in: ServerProtectionSpace(trust, chain), deadline)
+      if let failure = Self.lateness(deadline, of: chain.host) { return failure }
+      switch answer {
       case .accept: verdict = .acceptedByDelegate
       case .usual, .identity: break
       case .cancel: return Self.cancelled
@@ -302,7 +304,9 @@ extension ByteStreamCore: ByteStreamWatcher {
       }
     }
     if verdict == nil {
-      switch await evaluator.evaluated(trust, forHost: chain.host, deadline) {
+      let result = await evaluator.evaluated(trust, forHost: chain.host, deadline)
+      if let failure = Self.lateness(deadline, of: chain.host) { return failure }
+      switch result {
       case .success(let found): verdict = found
       case .failure(let error):
         return TransportFailure(
@@ -318,13 +322,26 @@ extension ByteStreamCore: ByteStreamWatcher {
     let space = URLProtectionSpace(
       host: origin.host, port: origin.port, protocol: nil, realm: nil,
       authenticationMethod: NSURLAuthenticationMethodClientCertificate)
-    switch await answer(in: space, timeToDecide) {
+    let deadline = timeToDecide
+    let answer = await answer(in: space, deadline)
+    if let failure = Self.lateness(deadline, of: origin.host) { return .failure(failure) }
+    switch answer {
     case .identity(let identity): return .success(identity)
     case .cancel: return .failure(Self.cancelled)
     case .accept, .usual, .refuse:
       evaluator.remainAnonymous(toHost: origin.host, port: origin.port)
       return .success(nil)
     }
+  }
+
+  /// Returns the failure of a decision that was not made in time; `nil` if it was. The answer after the deadline says
+  /// nothing, because it may be the answer after a cancellation.
+  private static func lateness(_ deadline: MonotonicTime?, of host: String) -> TransportFailure? {
+    guard let deadline, deadline <= .now else { return nil }
+    return TransportFailure(
+      .timedOut,
+      "The delegate or an evaluator did not decide about \(host) in time (timeoutIntervalForRequest).",
+      phase: .idle)
   }
 
   private static var cancelled: TransportFailure {
