@@ -43,6 +43,32 @@ struct TaskTests {
     #expect(await request.end().error == nil)
   }
 
+  /// Adds them while a `URLProtocol` class is asked: the request was created, and its task was not.
+  @Test("A handler and a sequence that are added just before the task receive it once")
+  func observersBeforeTask() async throws {
+    let requests = Recorder<DataRequest>()
+    let tasks = Recorder<URLSessionTask>()
+    let sequences = Recorder<StreamOf<URLSessionTask>>()
+    let script = ProtocolScript {
+      guard let request = requests.values.first else { return }
+      request.onURLSessionTaskCreation(on: .global()) { tasks.add($0) }
+      sequences.add(request.urlSessionTasks())
+    } _: { loader, client in
+      loader.respond(client)
+      loader.finish(client)
+    }
+    let request = Session.scripted(startRequestsImmediately: false).request(script.url)
+    requests.add(request)
+    request.resume()
+    #expect(await request.end().error == nil)
+    let task = try #require(request.task)
+    await tasks.wait(for: 1)
+    #expect(tasks.values == [task])
+    var seen: [URLSessionTask] = []
+    for await task in try await sequences.value(0) { seen.append(task) }
+    #expect(seen == [task])
+  }
+
   @Test("Each attempt has its own task")
   func attempts() async throws {
     let fake = FakeTransport(.failure(.timedOut), .status(500))

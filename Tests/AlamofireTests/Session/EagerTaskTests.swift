@@ -46,6 +46,44 @@ struct EagerTaskTests {
     #expect(tasks.values == [task])
   }
 
+  /// A body that is made once `make` has returned.
+  private struct MadeBody: UploadableConvertible {
+    let make: @Sendable () -> Void
+
+    func createUploadable() -> UploadRequest.Uploadable {
+      make()
+      return .data(Data("body".utf8))
+    }
+  }
+
+  /// Checks both orders: with `makesRequestsAtOnce`, the task exists before the body of the upload.
+  @Test("A handler that is added while the body is made receives the task once", arguments: [false, true])
+  func handlerBeforeBody(isAtOnce: Bool) async throws {
+    let answers = Recorder<@Sendable () -> Void>()
+    let adapter = Adapter { request, _, completion in answers.add { completion(.success(request)) } }
+    let uploads = Recorder<UploadRequest>()
+    let (early, late) = (Recorder<URLSessionTask>(), Recorder<URLSessionTask>())
+    let queue = DispatchQueue(label: "test.tasks")
+    let body = MadeBody {
+      guard let upload = uploads.values.first else { return }
+      upload.onURLSessionTaskCreation(on: queue) { late.add($0) }
+    }
+    let upload = session(monitors: false, atOnce: isAtOnce).upload(
+      body, with: try URLRequest(url: "http://a.test/", method: .post), adapter, nil, .default)
+    uploads.add(upload)
+    let sequence = upload.urlSessionTasks()
+    let answer = try await answers.value(0)
+    answer()
+    upload.resume()
+    #expect(await upload.end().error == nil)
+    let task = try #require(upload.task)
+    await late.wait(for: 1)
+    queue.sync {}
+    #expect(late.values == [task])
+    for await task in sequence { early.add(task) }
+    #expect(early.values == [task])
+  }
+
   @Test("The sequence of tasks contains each task once")
   func sequence() async {
     let request = session(monitors: false).request("http://a.test/")

@@ -13,9 +13,12 @@ final class ProtocolScript: Sendable {
   let stopped = Recorder<Int>()
   let released = Recorder<Int>()
   let start: Step
+  /// Called before the class accepts a request.
+  let accept: @Sendable () -> Void
 
-  init(_ start: @escaping Step) {
+  init(accept: @escaping @Sendable () -> Void = {}, _ start: @escaping Step) {
     self.start = start
+    self.accept = accept
     scripts.withLock { $0[host] = self }
   }
 
@@ -33,6 +36,7 @@ final class ScriptedProtocol: URLProtocol {
   override class func canInit(with request: URLRequest) -> Bool {
     guard let script = ProtocolScript.script(for: request) else { return false }
     script.calls.add(request)
+    script.accept()
     return true
   }
 

@@ -59,10 +59,8 @@ extension Request {
 
   func announceTask() async {
     let request = self
-    let (handler, listeners) = core.showTask(of: request)
+    core.showTask(of: request)
     guard let task = tasks.last else { return }
-    if let handler { handler.queue.async { handler.closure(task) } }
-    for continuation in listeners { continuation.yield(task) }
     (self as? DataStreamRequest)?.flow.watch { [weak core] bytes in
       if let core, core.observers.contains(.chunks) { core.notify(.data(Data(bytes))) }
     }

@@ -51,7 +51,8 @@ struct RequestOwner: HopDelegate {
     // A stored response that answers the hop does not use the sink.
     (hop.request.sink as? ObservedBody)?.forget()
     // The earlier hop is released outside the lock, because its body may be an object of the caller.
-    _ = core.state.withLock { (replace(&$0.run.hop, with: hop), $0.observed.tasks.begin()) }
+    let (_, begun) = core.state.withLock { (replace(&$0.run.hop, with: hop), $0.beginTask()) }
+    begun.show(of: request)
   }
 
   func challengeDecision(in sink: (any BodySink)?) -> CurrentHop.ChallengeDecision {

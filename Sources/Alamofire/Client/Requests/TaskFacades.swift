@@ -395,10 +395,7 @@ extension Session {
   func downloadTask(resuming data: Data) -> URLSessionDownloadTask? {
     let request = download(
       ResumedRequest(data: data), runsUserCode: false, nil, false, nil, .resumeData(data))
-    _ = request.core.state.withLock { state in
-      state.observed.tasks.owner = request
-      return state.observed.tasks.begin()
-    }
+    request.core.showTask(of: request)
     let task = request.core.tasks(of: request).first
     request.core.setUp(request, isEager: true)
     return task as? URLSessionDownloadTask

@@ -207,14 +207,13 @@ extension RequestCore {
   /// Notes that a request without observers waits until it is resumed. Its task can be seen before that. Returns false
   /// if the request has its own observers, which have to be notified of the task first.
   func mayWaitUnobserved() -> Bool {
-    let (mayWait, _) = state.withLock { state -> (Bool, [any Sendable]) in
+    let (mayWait, _) = state.withLock { state -> (Bool, BegunTask?) in
       guard state.lifecycle.state == .initialized || state.lifecycle.state == .suspended else {
-        return (true, [])
+        return (true, nil)
       }
-      guard !state.hasTaskObservers else { return (false, []) }
-      // Observers that are added from now on look at the task themselves.
-      defer { state.observed.tasks.isShown = true }
-      return (true, state.observed.tasks.begin())
+      guard !state.hasTaskObservers else { return (false, nil) }
+      // No handler and no sequence has to receive the task.
+      return (true, state.beginTask())
     }
     return mayWait
   }

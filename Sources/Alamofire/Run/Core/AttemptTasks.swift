@@ -14,15 +14,14 @@ struct AttemptTasks: Sendable {
   private(set) var count = 0
   /// Whether the current attempt has begun to be sent.
   private(set) var hasBegun = false
-  /// Whether handlers and sequences have received the task of the current attempt.
-  var isShown = false
   /// Whether monitors have received the task of the current attempt.
   var isNotified = false
   private(set) var tasks: [URLSessionTask] = []
   /// Whether the next attempt replaces the tasks of earlier ones.
   private var forgetsEarlier = false
 
-  /// Counts the current attempt before it is sent; further calls have no effect.
+  /// Counts the current attempt before it is sent; further calls have no effect. A run begins by
+  /// ``RequestCore/CoreState/beginTask()``.
   ///
   /// - Returns: What was forgotten of earlier attempts, which has to be released outside of the lock, because it may
   ///   hold objects of the caller.
@@ -70,7 +69,6 @@ struct AttemptTasks: Sendable {
 
   private mutating func forgetCurrent() {
     hasBegun = false
-    isShown = false
     isNotified = false
   }
 

@@ -47,6 +47,17 @@ extension RequestCore.CoreState {
       || observed.added.read { $0.taskHandler != nil || $0.listeners?.tasks.isEmpty == false } == true
   }
 
+  /// Counts the current attempt before it is sent; further calls have no effect. The handler and the sequences that
+  /// were added before receive its task from the caller, and the ones that are added later look at it themselves.
+  mutating func beginTask() -> BegunTask {
+    let isFirst = !observed.tasks.hasBegun
+    var begun = BegunTask(forgotten: observed.tasks.begin())
+    guard isFirst, observed.added.isChanged else { return begun }
+    begun.handler = observed.added.value.taskHandler
+    begun.listeners = observed.added.value.listeners?.tasks ?? []
+    return begun
+  }
+
   /// Notes that monitors have been notified of a change. Returns the run that waits for the last such notification. If
   /// two threads resume and cancel a request, the notification of the first may be late.
   mutating func endNotification() -> (@Sendable () -> Void)? {
@@ -54,26 +65,33 @@ extension RequestCore.CoreState {
   }
 }
 
-extension RequestCore {
-  /// Notes that the task of the attempt is about to be announced. Returns the handler and the sequences that have not
-  /// received it yet. Sequences that were added while the request waited have looked at the task themselves.
-  func showTask(
-    of request: any RunOwner
-  ) -> (
-    handler: RequestWatchers.Handler<URLSessionTask>?, listeners: [AsyncStream<URLSessionTask>.Continuation]
-  ) {
-    typealias Shown = (
-      RequestWatchers.Handler<URLSessionTask>?, [AsyncStream<URLSessionTask>.Continuation], [any Sendable]
-    )
-    let (handler, listeners, _) = state.withLock { state -> Shown in
-      state.observed.tasks.owner = request
-      let forgotten = state.observed.tasks.begin()
-      defer { state.observed.tasks.isShown = true }
-      guard !state.observed.tasks.isShown, state.observed.added.isChanged else { return (nil, [], forgotten) }
-      let added = state.observed.added.value
-      return (added.taskHandler, added.listeners?.tasks ?? [], forgotten)
+/// The beginning of an attempt's task: the handler and the sequences that receive the task.
+struct BegunTask: Sendable {
+  /// The tasks of earlier attempts that were forgotten. They are released with this value, outside of the lock.
+  let forgotten: [any Sendable]
+  fileprivate(set) var handler: RequestWatchers.Handler<URLSessionTask>?
+  fileprivate(set) var listeners: [AsyncStream<URLSessionTask>.Continuation] = []
+
+  fileprivate init(forgotten: [any Sendable]) { self.forgotten = forgotten }
+
+  /// Gives the task to the handler and the sequences. Called outside of the lock.
+  func show(of request: any RunOwner) {
+    guard handler != nil || !listeners.isEmpty, let task = request.core.tasks(of: request).last else {
+      return
     }
-    return (handler, listeners)
+    if let handler { handler.queue.async { handler.closure(task) } }
+    for continuation in listeners { continuation.yield(task) }
+  }
+}
+
+extension RequestCore {
+  /// Shows the task of the attempt, which is about to be announced, unless that was done before.
+  func showTask(of request: any RunOwner) {
+    let begun = state.withLock { state in
+      state.observed.tasks.owner = request
+      return state.beginTask()
+    }
+    begun.show(of: request)
   }
 
   /// Returns the state of the request at the moment from which on its changes concern the task. Monitors have been

@@ -191,13 +191,12 @@ extension RequestCore {
   func created(_ request: URLRequest, of owner: any RunOwner) {
     var notices: RequestWatchers.Notices?
     var listeners: RequestListeners?
-    _ = state.withLock { state in
-      let forgotten = session.makesRequestsAtOnce ? state.observed.tasks.begin() : []
+    let (_, begun) = state.withLock { state -> (URLRequest?, BegunTask?) in
       if state.observed.added.isChanged {
         notices = state.observed.added.value.watchers.requestCreated()
         listeners = state.observed.added.value.listeners
       }
-      return (state.add(request), forgotten)
+      return (state.add(request), session.makesRequestsAtOnce ? state.beginTask() : nil)
     }
     if let listeners {
       for continuation in listeners.requests { continuation.yield(request) }
@@ -206,9 +205,9 @@ extension RequestCore {
         for continuation in continuations { continuation.yield(command) }
       }
     }
-    guard let notices else { return }
-    if let handler = notices.request { handler.queue.async { handler.closure(request) } }
-    if let handler = notices.cURL { handler.queue.async { handler.closure(owner) } }
+    if let handler = notices?.request { handler.queue.async { handler.closure(request) } }
+    if let handler = notices?.cURL { handler.queue.async { handler.closure(owner) } }
+    begun?.show(of: owner)
   }
 
   /// Records a request that was created, but could not be adapted, and is therefore never sent in this form.
