@@ -133,7 +133,7 @@ extension Request {
   ) -> StreamOf<Progress> {
     StreamOf(bufferingPolicy: bufferingPolicy) { continuation in
       core.add(.progress)
-      core.listen(continuation, \.uploads, of: self, to: { _ in }, current: { nil })
+      core.listen(continuation, \.uploads, of: self)
     }
   }
 
@@ -145,7 +145,7 @@ extension Request {
   ) -> StreamOf<Progress> {
     StreamOf(bufferingPolicy: bufferingPolicy) { continuation in
       core.add(.progress)
-      core.listen(continuation, \.downloads, of: self, to: { _ in }, current: { nil })
+      core.listen(continuation, \.downloads, of: self)
     }
   }
 
@@ -156,7 +156,8 @@ extension Request {
     bufferingPolicy: StreamOf<URLRequest>.BufferingPolicy = .unbounded
   ) -> StreamOf<URLRequest> {
     StreamOf(bufferingPolicy: bufferingPolicy) { continuation in
-      core.listen(continuation, \.requests, of: self, to: { $0.results.request }, current: { $0 })
+      core.listen(
+        continuation, \.requests, of: self, after: { $0.results.requestNumber }, current: { request })
     }
   }
 
@@ -169,7 +170,7 @@ extension Request {
     StreamOf(bufferingPolicy: bufferingPolicy) { continuation in
       watch { _ in }
       core.listen(
-        continuation, \.tasks, of: self, to: { $0.observed.tasks.count > 0 }, current: { $0 ? task : nil })
+        continuation, \.tasks, of: self, after: { $0.observed.tasks.number }, current: { task })
     }
   }
 
@@ -200,8 +201,8 @@ extension Request {
   ) -> StreamOf<String> {
     StreamOf(bufferingPolicy: bufferingPolicy) { continuation in
       core.listen(
-        continuation, \.[commands: redaction], of: self, to: { $0.results.request != nil },
-        current: { $0 ? command(redacting: redaction) : nil })
+        continuation, \.[commands: redaction], of: self, after: { $0.results.requestNumber },
+        current: { command(redacting: redaction) })
     }
   }
 
@@ -209,7 +210,7 @@ extension Request {
   func heads(_ bufferingPolicy: StreamOf<HTTPURLResponse>.BufferingPolicy) -> StreamOf<HTTPURLResponse> {
     StreamOf(bufferingPolicy: bufferingPolicy) { continuation in
       core.add(.head)
-      core.listen(continuation, \.responses, of: self, to: { _ in }, current: { nil })
+      core.listen(continuation, \.responses, of: self)
     }
   }
 }

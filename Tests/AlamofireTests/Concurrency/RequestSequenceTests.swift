@@ -34,6 +34,52 @@ struct RequestSequenceTests {
     #expect(lines.allSatisfy { $0.hasPrefix("$ curl -v") })
   }
 
+  private func urlRequest(_ path: String) throws -> URLRequest {
+    try URLRequest(url: "http://a.test/\(path)", method: .get)
+  }
+
+  /// Adds a sequence, and lets `change` happen while its first element is made.
+  private func sequence(
+    of request: Request, whileAdding change: @escaping @Sendable () -> Void
+  ) -> StreamOf<URLRequest> {
+    let isFirst = Latch()
+    return StreamOf { continuation in
+      request.core.listen(
+        continuation, \.requests, of: request, after: { $0.results.requestNumber },
+        current: {
+          defer {
+            if !isFirst.isOpen {
+              isFirst.open()
+              change()
+            }
+          }
+          return request.request
+        })
+    }
+  }
+
+  @Test("A sequence that is added while another attempt begins has its elements in order")
+  func newerElement() async throws {
+    let request = Session.retained(fake: FakeTransport()).request("http://a.test/")
+    request.core.created(try urlRequest("1"), of: request)
+    let second = try urlRequest("2")
+    let sequence = sequence(of: request) { request.core.created(second, of: request) }
+    request.core.created(try urlRequest("3"), of: request)
+    _ = request.core.nextSink()
+    let paths = await all(sequence).compactMap { $0.url?.lastPathComponent }
+    #expect(paths == ["2", "3"] || paths == ["1", "2", "3"], "\(paths)")
+  }
+
+  @Test("A sequence that is added while its request ends has the last element") func lastElement()
+    async throws
+  {
+    let request = Session.retained(fake: FakeTransport()).request("http://a.test/")
+    request.core.created(try urlRequest("1"), of: request)
+    let sequence = sequence(of: request) { _ = request.core.nextSink() }
+    #expect(await all(sequence).compactMap { $0.url?.lastPathComponent } == ["1"])
+    #expect(request.core.listenerCount == 0)
+  }
+
   @Test("Progress is delivered to each sequence and the closure")
   func progress() async {
     var reply = FakeReply(chunks: [Data(count: 10), Data(count: 20)])

@@ -14,6 +14,8 @@ struct AttemptTasks: Sendable {
   private(set) var count = 0
   /// Whether the current attempt has begun to be sent.
   private(set) var hasBegun = false
+  /// The number of all attempts that have begun to be sent.
+  private(set) var number = 0
   /// Whether monitors have received the task of the current attempt.
   var isNotified = false
   private(set) var tasks: [URLSessionTask] = []
@@ -30,6 +32,7 @@ struct AttemptTasks: Sendable {
     defer {
       hasBegun = true
       count += 1
+      number += 1
     }
     if forgetsEarlier {
       let forgotten: [any Sendable] = [tasks, unseen]

@@ -155,28 +155,59 @@ struct RequestListeners: Sendable {
   }
 }
 
+extension RequestCore.CoreState {
+  /// Adds the continuation of a sequence, unless the request has ended.
+  fileprivate mutating func add<Element: Sendable>(
+    _ continuation: AsyncStream<Element>.Continuation, to place: ListenerPath<Element>
+  ) {
+    guard lifecycle.run != .ended else { return }
+    var listeners = observed.added.value.listeners ?? RequestListeners()
+    listeners[keyPath: place].append(continuation)
+    observed.added.value.listeners = listeners
+  }
+}
+
 extension RequestCore {
-  /// Adds an asynchronous sequence. The sequence receives the element that `current` makes of the present state,
-  /// outside the lock. The sequence of a request that has ended ends at once. A sequence that was left is removed.
-  func listen<Element: Sendable, Present>(
+  /// Adds an asynchronous sequence, beginning with the current element, if there is one. The sequence of a request that
+  /// has ended ends at once. A sequence that was left is removed.
+  ///
+  /// The current element is yielded before the sequence is added, so that neither a newer element nor the end precedes
+  /// it. If there is another one by then, it follows.
+  ///
+  /// - Parameters:
+  ///   - number: Returns the number of the current element; 0 if there is none.
+  ///   - current: Makes the current element, outside the lock.
+  func listen<Element: Sendable>(
     _ continuation: AsyncStream<Element>.Continuation, _ place: ListenerPath<Element>,
-    of request: any RunOwner, to present: (CoreState) -> Present, current: (Present) -> Element?
+    of request: any RunOwner, after number: (CoreState) -> Int = { _ in 0 }, current: () -> Element? = { nil }
   ) {
     continuation.onTermination = { [weak self] _ in self?.remove(continuation, from: place) }
-    let (present, run) = state.withLock { state in
-      let isOver = state.lifecycle.run == .ended
-      if !isOver {
-        var listeners = state.observed.added.value.listeners ?? RequestListeners()
-        listeners[keyPath: place].append(continuation)
-        state.observed.added.value.listeners = listeners
+    var yielded = 0
+    var next = state.withLock { number($0) }
+    while true {
+      while next != yielded {
+        let element = current()
+        let present = state.withLock { number($0) }
+        // Otherwise the element may be a newer one already.
+        if present == next {
+          if let element { continuation.yield(element) }
+          yielded = next
+        }
+        next = present
       }
-      return (present(state), state.lifecycle.run)
-    }
-    if let element = current(present) { continuation.yield(element) }
-    switch run {
-    case .notStarted: awaitStart(of: request)
-    case .gated, .running: break
-    case .ended: continuation.finish()
+      let run = state.withLock { state -> RequestLifecycle.Run? in
+        next = number(state)
+        guard next == yielded else { return nil }
+        state.add(continuation, to: place)
+        return state.lifecycle.run
+      }
+      switch run {
+      case nil: continue
+      case .notStarted: awaitStart(of: request)
+      case .gated, .running: break
+      case .ended: continuation.finish()
+      }
+      return
     }
   }
 

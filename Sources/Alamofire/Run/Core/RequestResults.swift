@@ -9,6 +9,8 @@ import Synchronization
 struct RequestResults: Sendable {
   /// The request of the last attempt; `nil` until one has been created.
   private(set) var request: URLRequest?
+  /// The number of requests that have been created.
+  private(set) var requestNumber = 0
   /// The response and the metrics of the attempt, or of its part before a failure.
   private(set) var exchange: Exchange?
   /// The response whose body is being read; `nil` once it is part of ``exchange``.
@@ -23,6 +25,7 @@ struct RequestResults: Sendable {
   /// Returns the request of the previous attempt, if there was one.
   mutating func replaceRequest(with new: URLRequest) -> URLRequest? {
     defer { request = new }
+    requestNumber += 1
     return request
   }
 
