@@ -199,7 +199,9 @@ final class LoopExchanges {
 
   private func makePool(_ key: ConnectionKey, _ profile: ConnectionProfile) -> Pool {
     if pools.count >= keptPools {
-      pools = pools.filter { !$0.value.isForgettable }
+      // An exchange whose login waits for a token is in no queue of its pool, but will ask it for a connection.
+      let asked = Set(exchanges.values.compactMap { $0.pool.map { ObjectIdentifier($0) } })
+      pools = pools.filter { !$0.value.isForgettable || asked.contains(ObjectIdentifier($0.value)) }
       let used = Set(pools.values.map { ObjectIdentifier($0.group) })
       groups = groups.filter { used.contains(ObjectIdentifier($0.value)) }
       last = nil

@@ -77,6 +77,32 @@ import Testing
     }
   }
 
+  /// Withdraws an exchange from its pool, like one that waits for the token of a login.
+  @Test("The pool of an exchange is kept while the exchange does not wait for a connection") func keptPool()
+    async throws
+  {
+    try await ConnectionFixture.run { fixture in
+      let (exchange, _) = try fixture.submit()
+      let pool = try #require(exchange.pool)
+      pool.withdraw(exchange)
+      #expect(pool.isForgettable && exchange.phase == .connecting)
+      for port in 1...600 {
+        let url = "http://127.0.0.1:\(port)/"
+        let request = WireRequest(url: url, origin: try #require(Origin(url: url)), profile: Client.profile())
+        {
+          $0.method = "not a method"
+        }
+        let ending = ConnectionFixture.Ending()
+        fixture.core.exchanges.submit(
+          request, ticket: UInt64(1_000 + port), observer: Watcher(), completion: ending)
+        #expect(ending.failure != nil, "it is ended before it connects")
+      }
+      fixture.core.exchanges.serveRound(exchange)
+      let (next, _) = try fixture.submit(ticket: 2)
+      #expect(next.pool === pool && pool.waiting.count == 2)
+    }
+  }
+
   @Test("Failures to connect end their exchanges one by one") func failing() async throws {
     try await ConnectionFixture.run(connections: 2) { fixture in
       let count = 1_000
