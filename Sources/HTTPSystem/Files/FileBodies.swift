@@ -136,9 +136,19 @@ package final class FileSink: BodySink {
   /// The function that decides whether a response continues an earlier one.
   package typealias Continuation = @Sendable (ResponseHead) -> Result<WritePosition, TransportFailure>
 
+  /// The lock of the file against other transfers.
+  private enum LockState {
+    case unlocked
+    /// The open file is locked.
+    case locked
+    /// The file was closed, and this copy of its descriptor holds the lock.
+    case retained(Int32)
+  }
+
   private struct State {
     var path: String
     var descriptor: Int32 = -1
+    var lock = LockState.unlocked
     var size: Int64 = 0
     /// The number of bytes of an earlier transfer in the file.
     var start: Int64 = 0
@@ -158,6 +168,24 @@ package final class FileSink: BodySink {
       size = length
       _ = lseek(descriptor, off_t(length), SEEK_SET)
     }
+
+    /// Closes the file, and retains its lock. Returns the number of the error, or 0.
+    mutating func close() -> Int32 {
+      let file = descriptor
+      descriptor = -1
+      guard case .locked = lock else { return FileLock.close(file) == 0 ? 0 : errno }
+      let copy = fcntl(file, F_DUPFD_CLOEXEC, 0)
+      // Without a copy the file stays open. Closing it only reports the late errors of some file systems.
+      lock = .retained(copy < 0 ? file : copy)
+      return copy < 0 || Glibc.close(file) == 0 ? 0 : errno
+    }
+
+    /// Releases a lock that was retained.
+    mutating func unlock() {
+      guard case .retained(let copy) = lock else { return }
+      FileLock.close(copy)
+      lock = .unlocked
+    }
   }
 
   /// The path of a new file.
@@ -173,7 +201,7 @@ package final class FileSink: BodySink {
     state = TrackedMutex(State(path: path))
   }
 
-  deinit { _ = finish() }
+  deinit { unlock() }
 
   /// The file that is written.
   package var path: String { state.withLock { $0.path } }
@@ -198,15 +226,16 @@ package final class FileSink: BodySink {
 
   private func begin(_ path: String, at start: Int64, end: Int64?, isPart: Bool) -> TransportFailure? {
     state.withLock { state in
-      if state.descriptor >= 0, state.path != path {
-        FileLock.close(state.descriptor)
-        state.descriptor = -1
-      }
+      if state.descriptor >= 0, state.path != path { _ = state.close() }
+      state.unlock()
       state.path = path
       state.isAside = path != newPath && !isPart
       if state.descriptor < 0 { state.descriptor = isPart ? Self.openPart(path) : Self.create(path) }
       guard state.descriptor >= 0 else { return isPart ? Self.lostPart : failure(errno, path) }
-      if isPart, !Self.holds(state.descriptor, start) { return Self.lostPart }
+      if isPart {
+        guard Self.holds(state.descriptor, start, at: path) else { return Self.lostPart }
+        state.lock = .locked
+      }
       if let code = Self.cut(state.descriptor, to: start) { return failure(code, path) }
       state.size = start
       state.start = start
@@ -258,11 +287,13 @@ package final class FileSink: BodySink {
   }
 
   /// Whether a partial file has the noted number of bytes, and no other process appends to it. The lock ends with the
-  /// descriptor, even if the process is killed.
-  private static func holds(_ descriptor: Int32, _ count: Int64) -> Bool {
+  /// descriptor, even if the process is killed. Another download may have completed the file, and moved or removed it,
+  /// between its opening and its locking.
+  private static func holds(_ descriptor: Int32, _ count: Int64, at path: String) -> Bool {
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else { return false }
-    var status = stat()
-    return fstat(descriptor, &status) == 0 && status.st_nlink > 0 && Int64(status.st_size) >= count
+    var (own, named) = (stat(), stat())
+    return fstat(descriptor, &own) == 0 && lstat(path, &named) == 0 && own.st_ino == named.st_ino
+      && own.st_dev == named.st_dev && Int64(own.st_size) >= count
   }
 
   /// Removes the file of an earlier transfer, unless another transfer continues it.
@@ -270,7 +301,7 @@ package final class FileSink: BodySink {
     let descriptor = openPart(path)
     guard descriptor >= 0 else { return }
     defer { FileLock.close(descriptor) }
-    if holds(descriptor, 0) { unlink(path) }
+    if holds(descriptor, 0, at: path) { unlink(path) }
   }
 
   /// Moves the file of an earlier transfer, with its first `count` bytes, which are on the disk afterwards. Returns
@@ -279,9 +310,8 @@ package final class FileSink: BodySink {
     let descriptor = openPart(path)
     guard descriptor >= 0 else { return false }
     defer { FileLock.close(descriptor) }
-    guard holds(descriptor, count), cut(descriptor, to: count) == nil, fdatasync(descriptor) == 0 else {
-      return false
-    }
+    guard holds(descriptor, count, at: path), cut(descriptor, to: count) == nil, fdatasync(descriptor) == 0
+    else { return false }
     return FileMove.move(path, to: target) == .moved
   }
 
@@ -302,6 +332,7 @@ package final class FileSink: BodySink {
     let (copy, size) = state.withLock { state -> (Int32, Int64) in
       guard state.descriptor >= 0, !state.hasLostBytes, flock(state.descriptor, LOCK_EX | LOCK_NB) == 0
       else { return (-1, 0) }
+      state.lock = .locked
       // Before they are flushed, because the disk may become full in between.
       state.kept = state.size
       return (fcntl(state.descriptor, F_DUPFD_CLOEXEC, 0), state.size)
@@ -347,15 +378,23 @@ package final class FileSink: BodySink {
     }
   }
 
+  /// Closes the file. A lock stays until ``unlock()`` is called: resume data may name the complete file, and another
+  /// transfer would truncate it.
   package func finish() -> TransportFailure? {
     state.withLock { state in
       guard state.descriptor >= 0 else { return nil }
-      defer { state.descriptor = -1 }
       // Some file systems report only now that the disk is full.
-      guard FileLock.close(state.descriptor) == 0 || errno == EINTR else { return failure(errno, state.path) }
+      let code = state.close()
+      guard code == 0 || code == EINTR else { return failure(code, state.path) }
       if state.hasLostBytes { return failure(EIO, state.path) }
       return state.end.map { $0 <= state.size } ?? true ? nil : Self.missingBytes
     }
+  }
+
+  /// Closes the file if it is open, and lets another transfer continue it.
+  package func unlock() {
+    _ = finish()
+    state.withLock { $0.unlock() }
   }
 
   private static var excess: TransportFailure {

@@ -1,4 +1,5 @@
 import Foundation
+import FoundationNetworking
 import HTTPSystem
 import HTTPWire
 import Testing
@@ -32,6 +33,38 @@ import Testing
       plan.removeForgotten()
       #expect(!FileManager.default.fileExists(atPath: file.path) && !plan.hasForgotten)
     }
+  }
+
+  @Test("A complete file is locked until it has a name that is in no resume data") func completeFile() throws
+  {
+    let origin = try #require(Origin(url: "http://a.test/"))
+    let parts = WireRequest.Parts(url: "http://a.test/", origin: origin, profile: ConnectionProfile())
+    let part = DownloadPlan.temporaryTarget
+    try Data("0123456789".utf8).write(to: part)
+    let data = ResumeData(
+      request: URLRequest(url: try #require(URL(string: "http://a.test/"))),
+      version: Representation(length: 12, validator: "\"v\""), file: part.path, received: 10)
+    let plan = DownloadPlan(resuming: try #require(data?.data(isOnDisk: true)), destination: nil)
+    let head = ResponseHead(
+      status: 206,
+      fields: [
+        HTTPHeader(name: "Content-Range", value: "bytes 10-11/12"), HTTPHeader(name: "ETag", value: "\"v\""),
+      ])
+    let sink = try plan.sink(for: parts)
+    #expect(sink.begin(head, wake: {}) == nil)
+    _ = Array("ab".utf8).withUnsafeBytes { sink.receive($0) }
+    #expect(sink.finish() == nil)
+    /// Returns the failure of another download that continues the file.
+    func failure(_ path: String) -> TransportFailure.FailureKind? {
+      let other = FileSink(path: "/none", continuing: { _ in .success(.part(path: path, offset: 12)) })
+      return other.begin(head, wake: {})?.kind
+    }
+    #expect(failure(part.path) == .cannotContinue)
+    let file = try #require(plan.takeFile())
+    defer { try? FileManager.default.removeItem(at: file) }
+    #expect(file.path != part.path && !FileManager.default.fileExists(atPath: part.path))
+    #expect(failure(part.path) == .cannotContinue && failure(file.path) == nil)
+    #expect(try Data(contentsOf: file) == Data("0123456789ab".utf8))
   }
 
   @Test("Each handler of resume data is called once, and any of them asks for the data") func handlers() {

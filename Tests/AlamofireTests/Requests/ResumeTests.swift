@@ -371,6 +371,71 @@ import Testing
   }
 }
 
+extension ResumeTests {
+  @Test("Resume data that are used twice leave the file of the first download", arguments: [false, true])
+  func usedTwice(isChanged: Bool) async throws {
+    let file = VersionedFile(size: 50_000)
+    let server = try HTTPTestServer(routes: file.routes)
+    let data = try await broken(file, server, after: 20_000)
+    let first = await end(session.download(resumingWith: data))
+    #expect(first.response?.statusCode == 206)
+    let (url, bytes) = (try #require(first.fileURL), file.bytes)
+    defer { try? FileManager.default.removeItem(at: url) }
+    if isChanged { file.change() } else { file.breakAfter(10_000) }
+    let second = await end(session.download(resumingWith: data))
+    #expect((second.error == nil) == isChanged)
+    second.removeFile()
+    #expect(try Data(contentsOf: url) == bytes)
+    #expect(server.recordedRequests.map { $0.header("Range") } == [nil, "bytes=20000-", nil])
+  }
+
+  @Test("Another download does not change a file that is being moved to its destination")
+  func usedDuringMove() async throws {
+    let file = VersionedFile(size: 50_000)
+    let server = try HTTPTestServer(routes: file.routes)
+    let data = try await broken(file, server, after: 20_000)
+    let path = try part(namedBy: data).path
+    let folder = try TemporaryFolder()
+    let failures = Recorder<TransportFailure.FailureKind?>()
+    let destination: DownloadRequest.Destination = { _, _ in
+      // The file of a second download, to which the server has sent the same response.
+      let second = FileSink(
+        path: folder["other"].path, continuing: { _ in .success(.part(path: path, offset: 20_000)) })
+      failures.add(second.begin(ResponseHead(status: 206), wake: {})?.kind)
+      return (folder["file"], [])
+    }
+    #expect(await end(session.download(resumingWith: data, to: destination)).error == nil)
+    #expect(failures.values == [.cannotContinue])
+    #expect(try Data(contentsOf: folder["file"]) == file.bytes)
+  }
+
+  @Test("The file of a complete download has another name than the file of its checkpoints")
+  func completeAfterCheckpoint() async throws {
+    let gate = Gate()
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(
+      Reply(body: .parts([.pattern(60_000), .gate(gate), .pattern(40_000)])).framed(.contentLength)
+        .with(header: "ETag", value: "\"v1\""))
+    let arrived = Latch()
+    let request = session.download(server.url("/"))
+      .downloadProgress(queue: .global()) { if $0.completedUnitCount >= 60_000 { arrived.open() } }
+    async let ending = end(request)
+    await arrived.wait()
+    let data = try #require(request.checkpoint())
+    gate.open()
+    let url = try #require(await ending.fileURL)
+    defer { try? FileManager.default.removeItem(at: url) }
+    let part = try part(namedBy: data)
+    #expect(url.lastPathComponent != part.lastPathComponent)
+    #expect(!FileManager.default.fileExists(atPath: part.path))
+    #expect(try Data(contentsOf: url).count == 100_000)
+    server.enqueue(.bytes(10))
+    let again = await end(session.download(resumingWith: data))
+    #expect(server.recordedRequests.last?.header("Range") == nil)
+    #expect(try contents(again).count == 10)
+  }
+}
+
 /// An invalid response to a request for the bytes from 20,000 on.
 enum RestOfAFile: Sendable {
   case endsEarly, encoded, otherTag, tooLong

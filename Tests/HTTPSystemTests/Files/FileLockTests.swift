@@ -38,7 +38,7 @@ import Testing
     #expect(second.record() == Data("record".utf8))
   }
 
-  @Test("A finished download is not locked although a copy of its descriptor is open")
+  @Test("A finished download is locked until it is unlocked, although a copy of its descriptor is open")
   func fileSink() throws {
     let path = try folder.write(Array("0123456789".utf8), "f")
     func sink() -> FileSink {
@@ -51,6 +51,35 @@ import Testing
     defer { close(copy) }
     #expect(sink().begin(head, wake: {})?.kind == .cannotContinue)
     #expect(first.finish() == nil)
+    #expect(sink().begin(head, wake: {})?.kind == .cannotContinue)
+    FileSink.removePart(path)
+    #expect(access(path, F_OK) == 0)
+    first.unlock()
     #expect(sink().begin(head, wake: {}) == nil)
+  }
+
+  @Test("The next response to a download uses its file again, although it was finished") func nextResponse()
+    throws
+  {
+    let path = try folder.write(Array("0123456789".utf8), "f")
+    let sink = FileSink(path: path, continuing: { _ in .success(.part(path: path, offset: 4)) })
+    for _ in 0..<2 {
+      #expect(sink.begin(ResponseHead(status: 206), wake: {}) == nil)
+      #expect(sink.finish() == nil)
+    }
+  }
+
+  @Test(
+    "A partial file that another download has moved, or replaced, is not continued", arguments: [false, true])
+  func movedPart(isReplaced: Bool) throws {
+    let path = try folder.write(Array("0123456789".utf8), "f")
+    let sink = FileSink(path: path, continuing: { _ in .success(.part(path: path, offset: 4)) })
+    let head = ResponseHead(status: 206)
+    #expect(sink.begin(head, wake: {}) == nil)
+    #expect(rename(path, path + ".moved") == 0)
+    if isReplaced { _ = try folder.write(Array("abcdefghij".utf8), "f") }
+    // The file is still open, as if it had been moved after its opening and before its locking.
+    #expect(sink.begin(head, wake: {})?.kind == .cannotContinue)
+    #expect(try folder.read("f.moved").count == 4)
   }
 }

@@ -52,9 +52,18 @@ final class DownloadPlan: Sendable {
       return path
     }
 
+    /// Renames the complete file, while it is locked, to a name that is in no resume data: another download from them
+    /// would truncate or remove it. Returns the path.
+    mutating func deliver() -> String {
+      let source = path
+      if hasFinalName { finalPath = DownloadPlan.temporaryTarget.path }
+      giveFinalName(to: source)
+      return hasFinalName ? finalPath : source
+    }
+
     private mutating func giveFinalName(to source: String) {
       hasFinalName = rename(source, finalPath) == 0
-      if !hasFinalName, transfer != nil {
+      if !hasFinalName {
         // The file is not on the file system of the temporary folder.
         let folder = URL(fileURLWithPath: source).deletingLastPathComponent()
         let name = URL(fileURLWithPath: finalPath).lastPathComponent
@@ -177,7 +186,7 @@ final class DownloadPlan: Sendable {
     let part = resume.flatMap { $0.isUsable ? $0 : nil }
     let folder = FileManager.default.temporaryDirectory
     let path = transfer?.filePath ?? TemporaryFiles.path(in: folder.path, suffix: ".part")
-    let finalPath = temporaryTarget.path
+    let finalPath = Self.temporaryTarget.path
     let pagePath = part == nil ? nil : transfer?.pagePath
     let limit = request.profile.options.bodySizeLimit
     let mayBePart = request.fields.contains { FieldName.equal($0.name, "Range") }
@@ -242,7 +251,7 @@ final class DownloadPlan: Sendable {
   func forget() {
     state.withLock { $0.awaitsHandler = false }
     guard let left = take() else { return }
-    _ = left.file.finish()
+    left.file.unlock()
     removeLater { left.remove() }
   }
 
@@ -257,9 +266,9 @@ final class DownloadPlan: Sendable {
     for remove in state.withLock({ replace(&$0.removals, with: []) }) { remove() }
   }
 
-  /// The file in the temporary folder to which a background download without a destination is moved.
-  var temporaryTarget: URL {
-    let name = "\(Self.fileName.prefix)\(UUID().uuidString)\(Self.fileName.suffix)"
+  /// A new lasting name in the temporary folder: for a file that is complete, or named by resume data.
+  static var temporaryTarget: URL {
+    let name = "\(fileName.prefix)\(UUID().uuidString)\(fileName.suffix)"
     return FileManager.default.temporaryDirectory.appendingPathComponent(name)
   }
 
@@ -269,7 +278,7 @@ final class DownloadPlan: Sendable {
       state.awaitsHandler = true
       return state.attempt?.file
     }
-    _ = file?.finish()
+    file?.unlock()
   }
 
   /// Makes the resume data that no handler has asked for so far. Does nothing otherwise.
@@ -282,7 +291,7 @@ final class DownloadPlan: Sendable {
   }
 
   /// Closes the file, which stays where it is.
-  func close() { _ = take()?.file.finish() }
+  func close() { take()?.file.unlock() }
 
   /// Takes the file of a complete response, to be moved.
   func takeFile() -> URL? {
@@ -292,6 +301,7 @@ final class DownloadPlan: Sendable {
       return URL(fileURLWithPath: transfer.filePath)
     }
     guard var left = take() else { return nil }
+    defer { left.file.unlock() }
     if left.head?.status == 200 {
       left.removePart()
       removeUnadoptedPart()
@@ -303,7 +313,7 @@ final class DownloadPlan: Sendable {
         atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
       if left.transfer != nil { return URL(fileURLWithPath: path) }
     }
-    return URL(fileURLWithPath: left.transfer == nil ? left.keep() : left.file.path)
+    return URL(fileURLWithPath: left.transfer == nil ? left.deliver() : left.file.path)
   }
 
   /// Removes the file of resume data that the whole file replaces, if a background transfer has not moved it.
@@ -316,7 +326,7 @@ final class DownloadPlan: Sendable {
   /// from. The file gets its lasting name, because the data contain that name.
   func resumeDataAfterFailure() -> Data? {
     if let file = state.withLock({ $0.attempt?.file }) {
-      _ = file.finish()
+      file.unlock()
       if let data = state.withLock({ $0.attempt?.resumeData(of: $0.initialRequest) }) { return data }
     }
     return earlierData
@@ -337,7 +347,7 @@ final class DownloadPlan: Sendable {
   /// valid until newer ones exist.
   func takeResumeData() -> Data? {
     if var left = take() {
-      _ = left.file.finish()
+      left.file.unlock()
       if let data = left.resumeData(of: state.withLock({ $0.initialRequest })) {
         removeLater { [left] in left.removePart() }
         return data
@@ -405,91 +415,5 @@ extension DownloadPlan {
       defer { state.resumeDataHandlers = [] }
       return (state.resumeDataHandlers, state.resumeData)
     }
-  }
-}
-
-extension DownloadPlan {
-  /// The place to which the file of a background download is moved.
-  struct Place {
-    let url: URL
-    let options: MoveOptions
-    /// Whether the file gets the mode that the umask gives to new files. Other users may read the temporary folder.
-    let isShared: Bool
-  }
-
-  /// Returns the place for a file in the folder of a background session. Without a destination, or if it is the file
-  /// itself, this is the temporary folder, because the folder of the session is not the caller's.
-  func place(of source: URL, _ chosen: (URL, MoveOptions)?) -> Place {
-    guard let (url, options) = chosen, !Self.isSameFile(source, url) else {
-      return Place(url: temporaryTarget, options: [], isShared: false)
-    }
-    return Place(url: url, options: options, isShared: destination != nil)
-  }
-
-  /// Moves the file of a download. At its destination it has the mode that the umask gives to new files. A previous
-  /// file stays if the move fails.
-  ///
-  /// - Parameters:
-  ///   - isShared:      Whether the file gets that mode. Without, only its owner can read it.
-  ///   - removesSource: Whether a file that cannot be moved is removed.
-  static func move(
-    _ source: URL, to target: URL, _ options: MoveOptions, isShared: Bool = true, removesSource: Bool = true
-  ) -> Result<URL, AFError> {
-    guard !isSameFile(source, target) else { return .success(target) }
-    let files = FileManager.default
-    do {
-      // A URL of another scheme has a path, too, at which the download would not be found.
-      guard target.isFileURL else {
-        throw CocoaError(.fileWriteUnsupportedScheme, userInfo: [NSURLErrorKey: target])
-      }
-      let isReplacing = try options.contains(.removePreviousFile) && hasFile(at: target)
-      if options.contains(.createIntermediateDirectories) {
-        try files.createDirectory(
-          at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
-      }
-      switch FileMove.move(source.path, to: target.path, isShared: isShared, isReplacing: isReplacing) {
-      case .moved: break
-      case .failed(ENOSPC), .failed(EDQUOT): throw CocoaError(.fileWriteOutOfSpace)
-      case .failed(EIO), .failed(EFBIG): throw CocoaError(.fileWriteUnknown)
-      // Foundation would not replace the file.
-      case .failed(let code) where isReplacing: throw failure(code, String(cString: strerror(code)))
-      // Foundation throws the reason or moves the file.
-      case .failed: try files.moveItem(at: source, to: target)
-      }
-      return .success(target)
-    } catch {
-      if removesSource { try? files.removeItem(at: source) }
-      return .failure(.downloadedFileMoveFailed(error: error, source: source, destination: target))
-    }
-  }
-
-  /// Whether there is a file, or a link, that a download replaces. Throws if a folder is there, because its content is
-  /// not what the caller wants to lose.
-  private static func hasFile(at target: URL) throws -> Bool {
-    // This does not follow links, and so also finds a link to a missing file.
-    guard let attributes = try? FileManager.default.attributesOfItem(atPath: target.path) else {
-      return false
-    }
-    guard attributes[.type] as? FileAttributeType != .typeDirectory else {
-      throw failure(
-        EISDIR, "It is a folder, which a file does not replace. Add the name of a file to the destination.")
-    }
-    return true
-  }
-
-  private static func failure(_ code: Int32, _ text: String) -> NSError {
-    NSError(domain: NSPOSIXErrorDomain, code: Int(code), userInfo: [NSLocalizedDescriptionKey: text])
-  }
-
-  /// Whether the file is at its destination already, however the path is spelt.
-  private static func isSameFile(_ source: URL, _ target: URL) -> Bool {
-    guard source != target else { return true }
-    // Names that are equal as texts may differ in their bytes.
-    let names = [source, target].map { Array($0.lastPathComponent.utf8) }
-    guard target.isFileURL, names[0] == names[1] else { return false }
-    let folders = [source, target].map {
-      Array($0.deletingLastPathComponent().resolvingSymlinksInPath().path.utf8)
-    }
-    return folders[0] == folders[1]
   }
 }
