@@ -44,6 +44,35 @@ import Testing
     #expect(await fixture.isEmptied())
   }
 
+  @Test("A body in the journal that has lost bytes is not sent", arguments: [true, false])
+  func damagedBody(isForm: Bool) async throws {
+    let gate = Gate()
+    let server = try HTTPTestServer(
+      routes: .none.adding("/upload") { _, _ in gate.isOpen ? .text("again") : .text("ok").held(by: gate) })
+    do {
+      let session = fixture.session()
+      let form: (MultipartFormData) -> Void = { $0.append(Data("value".utf8), withName: "name") }
+      let request =
+        isForm
+        ? session.upload(
+          multipartFormData: form, to: server.url("/upload"), usingThreshold: 0, method: .put)
+        : session.upload(Data("value".utf8), to: server.url("/upload"), method: .put)
+      let ending = Task { await request.ended() }
+      await gate.waitUntilReached()
+      withExtendedLifetime((session, ending)) {}
+    }
+    gate.open()
+    let body = try #require(fixture.files.first { $0.hasSuffix(".body") })
+    #expect(truncate(fixture.journal.appendingPathComponent(body).path, 2) == 0)
+    let session = fixture.session()
+    let request = try #require(session.restoredRequests.first as? UploadRequest)
+    let failure = (await request.ended()).error?.underlyingError as? URLError
+    #expect(failure?.code == .cannotOpenFile)
+    #expect(failure?.localizedDescription.contains("has 2 bytes instead of") == true)
+    #expect(server.recordedRequests.count == 1)
+    #expect(await fixture.isEmptied())
+  }
+
   @Test("Trailers are not sent, because the next session could not make them") func trailers() async throws {
     let server = try HTTPTestServer(routes: .standard)
     let session = fixture.session()

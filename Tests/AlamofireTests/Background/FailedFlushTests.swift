@@ -55,7 +55,7 @@ import Testing
   func flushedAgain() async throws {
     let transfer = try begun()
     #expect(failure(of: transfer, 64 << 20) == nil)
-    #expect(await eventually { files.flushCount == 1 })
+    #expect(await eventually { files.flushed.count == 1 })
     files.isFailing = false
     #expect(await eventually { failure(of: transfer, 64 << 20) == .cannotWriteFile })
     #expect(throws: AFError.self) { try transfer.noteCompleted() }
@@ -71,13 +71,26 @@ import Testing
   func unnotedHead() throws {
     files.isFailing = false
     let transfer = try begun()
-    files.refusesRecords = true
+    files.recordFault = .refused
     let failure = transfer.begin(ResponseHead(status: 200)) { (nil, 0) }
     #expect(failure?.kind == .cannotWriteFile)
     #expect(!FileManager.default.fileExists(atPath: transfer.filePath))
     #expect(transfer.part == nil && transfer.completed == nil)
-    files.refusesRecords = false
+    files.recordFault = nil
     #expect(transfer.begin(ResponseHead(status: 200)) { (nil, 0) } == nil)
+  }
+
+  @Test("The body of an upload that cannot be flushed is not sent", arguments: [true, false])
+  func unflushedBody(isFailing: Bool) throws {
+    files.isFailing = isFailing
+    let transfers = BackgroundTransfers(identifier: "tests", files: .success(files), isDiscretionary: false)
+    let transfer = transfers.make()
+    let form = try fixture.folder.file("form", Data("form".utf8))
+    var failure: AFError?
+    do throws(AFError) { try transfer.adopt(form, isOwned: true) } catch { failure = error }
+    #expect((failure != nil) == isFailing)
+    #expect(files.flushed == [transfer.names.body])
+    #expect((files.size(of: transfer.names.body) == nil) == isFailing)
   }
 
   @Test("A file that was not moved stays if that cannot be noted, so that no other one is taken for it")
@@ -88,7 +101,7 @@ import Testing
     let target = fixture.folder["target"]
     try Data("older".utf8).write(to: target)
     let moved = transfer.move(to: target.path, options: 0) {
-      files.refusesRecords = true
+      files.recordFault = .refused
       return .failure(.explicitlyCancelled)
     }
     guard case .failure? = moved else {
@@ -106,7 +119,7 @@ import Testing
     #expect(restored.completed?.phase == .moving(to: target.path, options: 0))
     #expect(!restored.isAtDestination(target.path))
     #expect(try Data(contentsOf: URL(fileURLWithPath: restored.filePath)) == Data("bytes".utf8))
-    files.refusesRecords = false
+    files.recordFault = nil
     #expect(transfer.begin(ResponseHead(status: 200)) { (nil, 0) } == nil)
     #expect(later.restore().first?.completed == nil)
   }
@@ -114,8 +127,16 @@ import Testing
 
 /// A folder whose files cannot be flushed, and whose journals may refuse further records.
 private final class UnflushableFiles: TransferFiles {
+  enum RecordFault { case refused }
+
+  private struct State {
+    var isFailing = true
+    var flushed: [String] = []
+    var recordFault: RecordFault?
+  }
+
   private let files: any TransferFiles
-  private let state = Mutex((isFailing: true, flushCount: 0, refusesRecords: false))
+  private let state = Mutex(State())
 
   init(_ files: any TransferFiles) { self.files = files }
 
@@ -123,15 +144,16 @@ private final class UnflushableFiles: TransferFiles {
     get { state.withLock { $0.isFailing } }
     set { state.withLock { $0.isFailing = newValue } }
   }
-  var refusesRecords: Bool {
-    get { state.withLock { $0.refusesRecords } }
-    set { state.withLock { $0.refusesRecords = newValue } }
+  var recordFault: RecordFault? {
+    get { state.withLock { $0.recordFault } }
+    set { state.withLock { $0.recordFault = newValue } }
   }
-  var flushCount: Int { state.withLock { $0.flushCount } }
+  /// The files that were flushed, in this order.
+  var flushed: [String] { state.withLock { $0.flushed } }
 
   func synchronize(_ name: String) -> Bool {
     let isFailing = state.withLock { state in
-      state.flushCount += 1
+      state.flushed.append(name)
       return state.isFailing
     }
     return !isFailing && files.synchronize(name)
@@ -146,7 +168,7 @@ private final class UnflushableFiles: TransferFiles {
   func make(_ name: String, _ bytes: Data) -> Int32? { files.make(name, bytes) }
   func replace(_ name: String, by bytes: Data) -> Int32? { files.replace(name, by: bytes) }
   func append(_ bytes: Data, to name: String) -> Int32? {
-    refusesRecords ? ENOSPC : files.append(bytes, to: name)
+    recordFault == nil ? files.append(bytes, to: name) : ENOSPC
   }
   func cut(_ name: String, to length: Int) { files.cut(name, to: length) }
   func remove(_ name: String) { files.remove(name) }

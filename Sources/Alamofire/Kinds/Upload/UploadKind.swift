@@ -352,6 +352,21 @@ extension BackgroundTransfer {
               + "upload a file.", url: nil))
       }
     }
+    try checkOwnBody()
     return bodyFile.map { .file($0, shouldRemove: false) } ?? .data(Data())
+  }
+
+  /// Throws if the body that belongs to the journal has another size than it had, because a crash of the machine or
+  /// another program has changed it. The server would take it for the whole body. A file of the caller may change.
+  private func checkOwnBody() throws(AFError) {
+    // A resumable upload that the server has named has an error of its own, see `hasSameFile`.
+    guard upload == nil, let body = storedBody, body.isOwned || body.modified == nil,
+      let size = UploadFileIdentity(URL(fileURLWithPath: body.path))?.size, size != body.size
+    else { return }
+    throw .sessionTaskFailed(
+      error: URLError(
+        .cannotOpenFile,
+        "The body of the upload at \(body.path) has \(size) bytes instead of \(body.size): it was changed, or a crash "
+          + "of the machine has damaged it. Send the upload again.", url: nil))
   }
 }

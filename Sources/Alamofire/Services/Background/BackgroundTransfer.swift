@@ -488,10 +488,17 @@ package final class BackgroundTransfer: Sendable {
   /// Notes the file that is sent. A file that is removed after the upload is moved to the journal, because files of
   /// ended processes are removed from the temporary folder.
   package func adopt(_ file: URL, isOwned: Bool) throws(AFError) {
-    _ = try owner.files()
+    let files = try owner.files()
     var (path, isOwned) = (file.path, isOwned)
     let ownPath = owner.path(of: names.body)
-    if isOwned, FileMove.move(path, to: ownPath) == .moved { (path, isOwned) = (ownPath, false) }
+    if isOwned, FileMove.move(path, to: ownPath) == .moved {
+      (path, isOwned) = (ownPath, false)
+      // Its bytes have to be on the disk before the journal is, which another boot may continue.
+      guard files.synchronize(names.body) else {
+        files.remove(names.body)
+        throw owner.failure(EIO)
+      }
+    }
     let identity = UploadFileIdentity(URL(fileURLWithPath: path))
     var body = TransferDescription.BodyFile(path: path, isOwned: isOwned, size: identity?.size ?? 0)
     if path != ownPath { body.modified = identity?.modified }
