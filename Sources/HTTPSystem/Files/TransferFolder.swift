@@ -21,10 +21,11 @@ package protocol TransferFiles: Sendable {
   /// Replaces a file by one with other bytes, which are on the disk before the name is. Returns the number of the
   /// error, if there is one; the file is then unchanged.
   func replace(_ name: String, by bytes: Data) -> Int32?
-  /// Appends to a file, all bytes or none. Returns the number of the error, if there is one.
-  func append(_ bytes: Data, to name: String) -> Int32?
-  /// Shortens a file.
-  func cut(_ name: String, to length: Int)
+  /// Appends to the first bytes of a file, all bytes or none. Returns the number of the error, if there is one.
+  ///
+  /// - Parameter length: The number of bytes of the file that count. Others may follow, which a failed append has
+  ///   left; they are removed.
+  func append(_ bytes: Data, to name: String, at length: Int) -> Int32?
   /// Waits until the bytes of a file are on the disk. Returns false if that failed.
   func synchronize(_ name: String) -> Bool
   func remove(_ name: String)
@@ -55,15 +56,20 @@ package final class TransferFolder: TransferFiles {
   package let boot: String
   private let lock: Int32
   private let flush: @Sendable (Int32) -> Int32
+  private let truncate: @Sendable (Int32, Int) -> Int32
 
   /// Makes the folder if it does not exist, and locks it.
   ///
-  /// - Parameter flush: Flushes a file or a folder to the disk. Returns the number of the error, or 0.
+  /// - Parameters:
+  ///   - flush:    Flushes a file or a folder to the disk. Returns the number of the error, or 0.
+  ///   - truncate: Shortens a file to a number of bytes. Returns the number of the error, or 0.
   package init(
-    path: String, flush: @escaping @Sendable (Int32) -> Int32 = { fsync($0) == 0 ? 0 : errno }
+    path: String, flush: @escaping @Sendable (Int32) -> Int32 = { fsync($0) == 0 ? 0 : errno },
+    truncate: @escaping @Sendable (Int32, Int) -> Int32 = { ftruncate($0, off_t($1)) == 0 ? 0 : errno }
   ) throws(TransferFolderError) {
     location = path
     self.flush = flush
+    self.truncate = truncate
     boot = (try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8)) ?? ""
     guard Self.make(path) else { throw .unusable(Self.text(errno)) }
     var status = stat()
@@ -185,14 +191,17 @@ package final class TransferFolder: TransferFiles {
     return nil
   }
 
-  package func append(_ bytes: Data, to name: String) -> Int32? {
+  package func append(_ bytes: Data, to name: String, at length: Int) -> Int32? {
     guard let descriptor = open(name, O_WRONLY | O_APPEND) else { return errno }
     defer { close(descriptor) }
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { return errno }
-    guard let failure = Self.write(bytes, to: descriptor) else { return nil }
+    // The file has lost bytes, and what follows would not be found.
+    guard Int(status.st_size) >= length else { return EIO }
     // A part of a line would make the later ones invalid.
-    _ = ftruncate(descriptor, status.st_size)
+    if status.st_size > length, let failure = Self.error(truncate(descriptor, length)) { return failure }
+    guard let failure = Self.write(bytes, to: descriptor) else { return nil }
+    _ = truncate(descriptor, length)
     return failure
   }
 
@@ -207,12 +216,6 @@ package final class TransferFolder: TransferFiles {
       }
       return nil
     }
-  }
-
-  package func cut(_ name: String, to length: Int) {
-    guard let descriptor = open(name, O_WRONLY) else { return }
-    defer { close(descriptor) }
-    _ = ftruncate(descriptor, off_t(length))
   }
 
   package func synchronize(_ name: String) -> Bool {

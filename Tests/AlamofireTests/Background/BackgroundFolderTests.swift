@@ -53,8 +53,9 @@ import Testing
       func changed(_ name: String) -> Int64? { folder.changed(name) }
       func make(_ name: String, _ bytes: Data) -> Int32? { folder.make(name, bytes) }
       func replace(_ name: String, by bytes: Data) -> Int32? { folder.replace(name, by: bytes) }
-      func append(_ bytes: Data, to name: String) -> Int32? { folder.append(bytes, to: name) }
-      func cut(_ name: String, to length: Int) { folder.cut(name, to: length) }
+      func append(_ bytes: Data, to name: String, at length: Int) -> Int32? {
+        folder.append(bytes, to: name, at: length)
+      }
       func synchronize(_ name: String) -> Bool { folder.synchronize(name) }
       func remove(_ name: String) { folder.remove(name) }
       func unlock() { folder.unlock() }

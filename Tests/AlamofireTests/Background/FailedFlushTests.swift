@@ -80,6 +80,25 @@ import Testing
     #expect(transfer.begin(ResponseHead(status: 200)) { (nil, 0) } == nil)
   }
 
+  @Test("A record that was written in part does not void later ones", arguments: [true, false])
+  func tornRecord(isRestored: Bool) throws {
+    func restored() throws -> BackgroundTransfer {
+      let later = BackgroundTransfers(identifier: "tests", files: .success(files), isDiscretionary: false)
+      return try #require(later.restore().first)
+    }
+    let transfers = BackgroundTransfers(identifier: "tests", files: .success(files), isDiscretionary: false)
+    let transfer = transfers.make()
+    var request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:1/")))
+    request.httpMethod = "POST"
+    try transfer.describe(request, kind: .upload)
+    files.recordFault = .torn
+    #expect(throws: AFError.self) { try transfer.noteSent() }
+    #expect(try !restored().isLost)
+    files.recordFault = nil
+    try (isRestored ? restored() : transfer).noteSent()
+    #expect(try restored().isLost, "a POST would be sent twice")
+  }
+
   @Test("The body of an upload that cannot be flushed is not sent", arguments: [true, false])
   func unflushedBody(isFailing: Bool) throws {
     files.isFailing = isFailing
@@ -125,9 +144,9 @@ import Testing
   }
 }
 
-/// A folder whose files cannot be flushed, and whose journals may refuse further records.
+/// A folder whose files cannot be flushed, and whose journals may refuse further records, or get a part of them.
 private final class UnflushableFiles: TransferFiles {
-  enum RecordFault { case refused }
+  enum RecordFault { case refused, torn }
 
   private struct State {
     var isFailing = true
@@ -167,10 +186,13 @@ private final class UnflushableFiles: TransferFiles {
   func changed(_ name: String) -> Int64? { files.changed(name) }
   func make(_ name: String, _ bytes: Data) -> Int32? { files.make(name, bytes) }
   func replace(_ name: String, by bytes: Data) -> Int32? { files.replace(name, by: bytes) }
-  func append(_ bytes: Data, to name: String) -> Int32? {
-    recordFault == nil ? files.append(bytes, to: name) : ENOSPC
+  func append(_ bytes: Data, to name: String, at length: Int) -> Int32? {
+    switch recordFault {
+    case nil: return files.append(bytes, to: name, at: length)
+    case .refused: return ENOSPC
+    case .torn: return files.append(bytes.prefix(bytes.count / 2), to: name, at: length) ?? ENOSPC
+    }
   }
-  func cut(_ name: String, to length: Int) { files.cut(name, to: length) }
   func remove(_ name: String) { files.remove(name) }
   func unlock() { files.unlock() }
 }

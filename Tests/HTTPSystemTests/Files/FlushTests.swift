@@ -95,6 +95,24 @@ import Testing
     }
   }
 
+  @Test("Nothing is appended after bytes of a failed append that cannot be removed, or after missing bytes")
+  func appending() throws {
+    let truncations = Counter()
+    let files = try TransferFolder(
+      path: folder.path + "/transfers",
+      truncate: { descriptor, length in
+        truncations.enter()
+        return truncations.now == 1 || ftruncate(descriptor, off_t(length)) != 0 ? EIO : 0
+      })
+    #expect(files.make("a", Data("12345".utf8)) == nil)
+    #expect(files.append(Data("6".utf8), to: "a", at: 3) == EIO)
+    #expect(files.read("a") == Data("12345".utf8))
+    #expect(files.append(Data("6".utf8), to: "a", at: 3) == nil)
+    #expect(files.append(Data("7".utf8), to: "a", at: 4) == nil)
+    #expect(files.append(Data("8".utf8), to: "a", at: 6) == EIO)
+    #expect(files.read("a") == Data("12367".utf8) && truncations.now == 2)
+  }
+
   @Test("A file of a transfer folder does not exist if its flush failed", arguments: [0, 1])
   func transferFolder(failing: Int) throws {
     let flushes = Counter()

@@ -17,7 +17,7 @@ package final class BackgroundTransfer: Sendable {
 
   private struct State {
     /// `nil` until the first record is written.
-    var stored: JournalState?
+    var journal: TransferJournal?
     var phase = Phase.open
     /// The number of times that the request was sent again after its end.
     var run = 0
@@ -29,9 +29,6 @@ package final class BackgroundTransfer: Sendable {
     /// The request before its adaptation; `nil` once the journal has it.
     var initialRequest: URLRequest?
     var hasTurn = false
-    /// The number of bytes that were appended to the journal since it was written as a whole, or its size if an earlier
-    /// process has written it.
-    var appendedSize = 0
     /// The number of responses whose body was begun.
     var responseCount = 0
     /// The number of the response with the first byte of the file. Later responses continued the file.
@@ -45,6 +42,8 @@ package final class BackgroundTransfer: Sendable {
 
     /// Whether steps are recorded.
     var isOpen: Bool { phase == .open }
+    /// The transfer as its journal describes it.
+    var stored: JournalState? { journal?.state }
   }
 
   package let id: UUID
@@ -54,21 +53,21 @@ package final class BackgroundTransfer: Sendable {
   package let mayHaveBeenDelivered: Bool
   /// The bytes of a file after which they are written to the disk once more.
   static let synchronizationInterval: Int64 = 32 << 20
-  /// The bytes of a journal after which it is replaced by a shorter one. Each response appends its head, and a server
-  /// that breaks each response would fill the disk.
-  private static let compactionInterval = 1 << 20
 
   let owner: BackgroundTransfers
   /// The steps of the transfer, its journal and its files, for the loop and attempts. The journal and the bytes are
   /// written under this lock, so that no byte is written after the end of a session.
   private let state: Mutex<State>
 
-  init(_ id: UUID, stored: JournalState?, journalSize: Int, owner: BackgroundTransfers) {
+  /// Makes a transfer.
+  ///
+  /// - Parameter journal: The journal that an earlier process has left; `nil` for a new transfer.
+  init(_ id: UUID, _ journal: TransferJournal?, owner: BackgroundTransfers) {
     self.id = id
     self.owner = owner
-    isRestored = stored != nil
-    mayHaveBeenDelivered = stored?.isDelivering ?? false
-    state = Mutex(State(stored: stored, appendedSize: journalSize))
+    isRestored = journal != nil
+    mayHaveBeenDelivered = journal?.state.isDelivering ?? false
+    state = Mutex(State(journal: journal))
   }
 
   deinit { owner.forget(id) }
@@ -126,7 +125,7 @@ package final class BackgroundTransfer: Sendable {
     let outcome = state.withLock { state -> Result<Void, AFError> in
       guard state.isOpen else { return .failure(owner.ended) }
       if let code = files.make(names.journal, lines) { return .failure(owner.failure(code)) }
-      state.stored = JournalState(records)
+      state.journal = TransferJournal(records, written: names.journal, size: lines.count)
       state.initialRequest = nil
       return .success(())
     }
@@ -183,21 +182,10 @@ package final class BackgroundTransfer: Sendable {
     }
   }
 
-  /// Appends a record, or replaces the journal if it has become long. Returns the number of the error, if there is one.
+  /// Appends a record. Returns the number of the error, if there is one.
   private func append(_ record: JournalRecord, to state: inout State) -> Int32? {
-    state.stored?.apply(record)
-    guard let line = Journal.standard.line(of: record), let files = try? owner.files() else { return EINVAL }
-    state.appendedSize += line.count
-    guard state.appendedSize > Self.compactionInterval, let stored = state.stored else {
-      return files.append(line, to: names.journal)
-    }
-    state.appendedSize = 0
-    guard let lines = Journal.standard.lines(of: stored.records),
-      files.replace(names.journal, by: lines) == nil
-    else {
-      return files.append(line, to: names.journal)
-    }
-    return nil
+    guard state.journal != nil else { return EINVAL }
+    return state.journal?.append(record, in: try? owner.files())
   }
 
   /// Notes that the server may receive the whole request from now on. Throws if the note cannot be written for a
@@ -467,7 +455,7 @@ package final class BackgroundTransfer: Sendable {
     guard let lines = Journal.standard.lines(of: records), files.make(names.journal, lines) == nil else {
       return
     }
-    state.stored = JournalState(records)
+    state.journal = TransferJournal(records, written: names.journal, size: lines.count)
   }
 
   // MARK: Files

@@ -79,10 +79,10 @@ package final class BackgroundTransfers: Sendable {
 
   func path(of name: String) -> String { (try? files())?.path(of: name) ?? name }
 
-  package func make() -> BackgroundTransfer { make(UUID(), stored: nil, journalSize: 0) }
+  package func make() -> BackgroundTransfer { make(UUID(), nil) }
 
-  private func make(_ id: UUID, stored: JournalState?, journalSize: Int) -> BackgroundTransfer {
-    let transfer = BackgroundTransfer(id, stored: stored, journalSize: journalSize, owner: self)
+  private func make(_ id: UUID, _ journal: TransferJournal?) -> BackgroundTransfer {
+    let transfer = BackgroundTransfer(id, journal, owner: self)
     state.withLock { $0.live[id] = WeakTransfer(transfer: transfer) }
     return transfer
   }
@@ -153,7 +153,7 @@ package final class BackgroundTransfers: Sendable {
       case .unreadable(let id): known.formUnion(BackgroundTransfer.Names(id).all)
       case .empty: files.remove(name)
       case .transfer(let id, let stored, let size):
-        let transfer = make(id, stored: stored, journalSize: size)
+        let transfer = make(id, TransferJournal(stored, restored: name, size: size))
         known.formUnion(transfer.names.all)
         found.append((transfer, stored.description.created))
       }
@@ -173,19 +173,19 @@ package final class BackgroundTransfers: Sendable {
     case unreadable(UUID)
     /// A journal without a request.
     case empty
+    /// A journal, and the number of bytes of its complete records.
     case transfer(UUID, JournalState, size: Int)
   }
 
-  /// Reads the journal with this name. Its incomplete end, if it has one, is cut off.
+  /// Reads the journal with this name. The next record replaces its incomplete end, if it has one.
   private func entry(_ name: String, in files: any TransferFiles) -> Entry {
     guard name.hasSuffix(".journal"), let id = UUID(uuidString: String(name.dropLast(8))) else {
       return .other
     }
     let bytes = files.size(of: name) ?? .max <= Self.largestJournal ? files.read(name) : nil
     let content = bytes.map { Journal.standard.content(of: $0) }
-    guard let bytes, let content, !content.isOfLaterVersion else { return .unreadable(id) }
+    guard let content, !content.isOfLaterVersion else { return .unreadable(id) }
     guard let stored = JournalState(content.records) else { return .empty }
-    if content.length < bytes.count { files.cut(name, to: content.length) }
     return .transfer(id, stored, size: content.length)
   }
 
