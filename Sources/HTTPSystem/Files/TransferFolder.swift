@@ -188,6 +188,8 @@ package final class TransferFolder: TransferFiles {
       defer { remove(new) }
       return errno
     }
+    // Without it, a crash may leave the earlier file, to which nothing is appended any more.
+    _ = FileMove.flushName(in: location, flush)
     return nil
   }
 

@@ -123,6 +123,9 @@ package struct JournalState: Sendable, Equatable {
     return records
   }
 
+  /// Whether bytes of the file are on the disk, and so count after a restart of the machine.
+  package var hasPresentBytes: Bool { !present.ranges.isEmpty }
+
   /// The size of the whole file, if the head states it.
   private var wholeSize: Int64? { head.flatMap { Representation.length(of: $0.head) } }
 

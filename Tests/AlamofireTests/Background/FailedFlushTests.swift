@@ -99,6 +99,26 @@ import Testing
     #expect(try restored().isLost, "a POST would be sent twice")
   }
 
+  @Test(
+    "Before another version replaces bytes that were flushed, the journal is flushed",
+    arguments: [true, false])
+  func otherVersion(isFailing: Bool) async throws {
+    files.isFailing = false
+    let transfer = try begun()
+    #expect(failure(of: transfer, 64 << 20) == nil)
+    #expect(await eventually { transfer.stored?.hasPresentBytes == true })
+    #expect(files.flushed == [transfer.names.file])
+    files.isFailing = isFailing
+    let another = transfer.begin(ResponseHead(status: 200)) { (nil, 0) }
+    #expect(files.flushed == [transfer.names.file, transfer.names.journal])
+    #expect((another?.kind == .cannotWriteFile) == isFailing)
+    #expect(FileManager.default.fileExists(atPath: transfer.filePath) != isFailing)
+    guard !isFailing else { return }
+    // Bytes that were not flushed do not count after a restart of the machine.
+    #expect(transfer.begin(ResponseHead(status: 200)) { (nil, 0) } == nil)
+    #expect(files.flushed.count == 2)
+  }
+
   @Test("The body of an upload that cannot be flushed is not sent", arguments: [true, false])
   func unflushedBody(isFailing: Bool) throws {
     files.isFailing = isFailing

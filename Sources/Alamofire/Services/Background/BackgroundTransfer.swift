@@ -244,10 +244,14 @@ package final class BackgroundTransfer: Sendable {
       state.synchronizedSize = size
       state.responseCount += 1
       if size == 0 { (state.firstResponse, state.hasLostBytes) = (state.responseCount, false) }
-      let code = append(.responded(StoredHead(head), offset: size, boot: boot), to: &state)
+      let replacesFlushedBytes = size == 0 && state.stored?.hasPresentBytes == true
+      let files = try? owner.files()
+      var code = append(.responded(StoredHead(head), offset: size, boot: boot), to: &state)
+      // Before a byte follows: after a crash of the machine, the earlier records would count bytes of this response.
+      if code == nil, replacesFlushedBytes, files?.synchronize(names.journal) != true { code = EIO }
       guard let code, size == 0 else { return nil }
       // Another process would take the bytes for ones of the earlier response.
-      (try? owner.files())?.remove(names.file)
+      files?.remove(names.file)
       return TransportFailure(.cannotWriteFile, owner.failureText(code))
     }
   }
