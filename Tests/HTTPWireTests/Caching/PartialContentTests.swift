@@ -7,14 +7,20 @@ import Testing
 
   private static func part(
     _ range: String, _ body: String, tag: String = "\"1\"", requestFields: [(String, String)] = [],
-    at time: Int64 = 0,
+    at time: Int64 = 0, digests: String? = nil,
     _ more: (String, String)...
   ) -> StoredResponse {
     Fixture.response(
-      [("Content-Range", range), ("ETag", tag), ("Cache-Control", "max-age=60")] + more, status: 206,
+      [("Content-Range", range), ("ETag", tag), ("Cache-Control", "max-age=60")] + more
+        + (digests.map { digest in digestFields.map { ($0, digest) } } ?? []), status: 206,
       body: body,
       requestFields: requestFields, at: Fixture.start + time)
   }
+
+  /// Two digests of the bytes of a message, and one of its representation.
+  private static let digestFields = ["Content-Digest", "Content-MD5", "Repr-Digest"]
+
+  private static func digests(_ head: ResponseHead) -> [String?] { digestFields.map { head.value($0) } }
 
   @Test(
     "Ranges of responses are parsed",
@@ -56,7 +62,7 @@ import Testing
   }
 
   @Test("A part answers requests for its bytes") func partForRange() throws {
-    let stored = Self.part("bytes 2-6/10", "23456")
+    let stored = Self.part("bytes 2-6/10", "23456", digests: "old")
     #expect(Fixture.decide(stored, requestFields: [("Range", "bytes=2-6")]) == .serve)
     #expect(Fixture.decide(stored, requestFields: [("Range", "bytes=3-4")]) == .serve)
     for range in ["bytes=1-4", "bytes=3-7", "bytes=3-", "bytes=-3", "bytes=0-", "lines=3-4"] {
@@ -71,6 +77,7 @@ import Testing
     #expect(answer.head.status == 206 && answer.body == Data("34".utf8) && answer.body.startIndex == 0)
     #expect(
       answer.head.value("Content-Range") == "bytes 3-4/10" && answer.head.value("Content-Length") == "2")
+    #expect(Self.digests(answer.head) == [nil, nil, "old"], "the digests of other bytes")
     let short = Self.part("bytes 2-6/10", "234")
     #expect(
       Fixture.decide(short, requestFields: [("Range", "bytes=2-3")]) == .send, "its bytes are not all there")
@@ -122,12 +129,13 @@ import Testing
   func adjacentParts(
     old: String, oldBody: String, new: String, newBody: String, body: String, status: Int
   ) throws {
-    let older = Self.part(old, oldBody, at: 0, ("X-Old", "1"))
-    let newer = Self.part(new, newBody, at: 30)
+    let older = Self.part(old, oldBody, at: 0, digests: "old", ("X-Old", "1"))
+    let newer = Self.part(new, newBody, at: 30, digests: "new")
     let all = try #require(PartialContent.combined(newer, with: [older]))
     #expect(String(decoding: all.body, as: UTF8.self) == body && all.head.status == status)
     #expect((all.head.value("Content-Range") == nil) == (status == 200))
     #expect(all.responseTime == Fixture.start + 30)
+    #expect(Self.digests(all.head) == (all === newer ? ["new", "new", "new"] : [nil, nil, "new"]))
     guard body != newBody else { return }
     #expect(all.head.value("Content-Length") == "\(body.count)" && all.head.value("X-Old") == "1")
     #expect(status == 200 || PartialContent.range(of: all)?.bounds.count == body.count)
@@ -145,11 +153,13 @@ import Testing
   }
 
   @Test("A 206 revalidates the complete response of its version") func partRevalidatesWhole() throws {
-    let whole = Fixture.response([("ETag", "\"1\""), ("Cache-Control", "max-age=60")], body: "0123456789")
-    let part = Self.part("bytes 5-9/10", "56789", at: 50, ("X-New", "1"))
+    let whole = Fixture.response(
+      [("ETag", "\"1\""), ("Cache-Control", "max-age=60"), ("Content-Digest", "whole")], body: "0123456789")
+    let part = Self.part("bytes 5-9/10", "56789", at: 50, digests: "part", ("X-New", "1"))
     let fresh = try #require(PartialContent.combined(part, with: [whole]))
     #expect(fresh.body == whole.body && fresh.head.status == 200 && fresh.head.value("X-New") == "1")
     #expect(fresh.head.value("Content-Range") == nil && Fixture.decide(fresh, after: 100) == .serve)
+    #expect(Self.digests(fresh.head) == ["whole", nil, "part"])
     let other = Self.part("bytes 5-9/10", "56789", tag: "\"2\"", at: 50)
     #expect(
       PartialContent.combined(other, with: [whole]) == nil, "what is stored stays until it is validated")

@@ -277,7 +277,9 @@ import Testing
   }
 
   @Test("A HEAD response updates or invalidates") func headUpdatesOrInvalidates() {
-    let stored = Fixture.response([("ETag", "\"1\""), ("Content-Length", "4"), ("X", "old")])
+    let stored = Fixture.response([
+      ("ETag", "\"1\""), ("Content-Length", "4"), ("X", "old"), ("Content-Digest", "of the body"),
+    ])
     func updated(_ status: Int, _ fields: (String, String)...) -> StoredResponse? {
       Validation.updated(
         stored, byHead: ResponseHead(status: status, fields: Fixture.headers(fields)),
@@ -285,6 +287,8 @@ import Testing
         requestTime: Fixture.start + 5, responseTime: Fixture.start + 5)
     }
     #expect(updated(200, ("ETag", "\"1\""), ("X", "new"))?.head.value("X") == "new")
+    let digest = updated(200, ("Content-Digest", "of no bytes"))?.head.value("Content-Digest")
+    #expect(digest == "of the body")
     #expect(updated(200, ("ETag", "\"2\"")) == nil)
     #expect(updated(200, ("Content-Length", "5")) == nil)
     #expect(updated(404) == nil)

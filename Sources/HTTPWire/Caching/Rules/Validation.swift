@@ -87,7 +87,15 @@ package enum Validation {
   /// Whether a field describes the bytes of a body: the stored ones are decoded and whole, whatever a newer head says
   /// of others.
   private static func describesBytes(_ name: String) -> Bool {
-    ["Content-Length", "Content-Encoding", "Content-Range"].contains { FieldName.equal($0, name) }
+    FieldName.equal("Content-Encoding", name) || dependsOnRange(name)
+  }
+
+  /// Whether a field differs between the parts of a representation. `Content-Digest` is a digest of the bytes of one
+  /// message (RFC 9530 §2), and `Repr-Digest` of the whole representation.
+  static func dependsOnRange(_ name: String) -> Bool {
+    ["Content-Length", "Content-Range", "Content-Digest", "Content-MD5"].contains {
+      FieldName.equal($0, name)
+    }
   }
 
   /// Returns the stored response of a GET, updated by the response to a HEAD (RFC 9111 §4.3.5). `nil` if the resource
@@ -181,9 +189,7 @@ package enum PartialContent {
       body.append(other.body.suffix(old.bounds.upperBound - range.bounds.upperBound))
     }
     let merged = Validation.merged(other.head, with: part.head)
-    var fields = merged.block.fields.filter {
-      !FieldName.equal($0.name, "Content-Length") && !FieldName.equal($0.name, "Content-Range")
-    }
+    var fields = merged.block.fields.filter { !Validation.dependsOnRange($0.name) }
     fields.append(HTTPHeader(name: "Content-Length", value: "\(body.count)"))
     if !all.isComplete { fields.append(HTTPHeader(name: "Content-Range", value: all.text)) }
     return StoredResponse(

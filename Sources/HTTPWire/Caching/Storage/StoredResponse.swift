@@ -326,9 +326,7 @@ package struct StoredAnswer: Sendable {
     guard let own = Self.range(of: stored), let part = Self.part(range, of: own.total),
       own.bounds.lowerBound <= part.lowerBound, part.upperBound <= own.bounds.upperBound
     else { return nil }
-    shown.removeAll {
-      FieldName.equal($0.name, "Content-Length") || FieldName.equal($0.name, "Content-Range")
-    }
+    shown.removeAll { Validation.dependsOnRange($0.name) }
     shown += [
       HTTPHeader(name: "Content-Length", value: "\(part.count)"),
       HTTPHeader(
