@@ -184,6 +184,17 @@ import Testing
     #expect(index.read(ids[0], nil) == [ids[0]] && !index.mayHold(1))
   }
 
+  @Test("Files of any size are counted, or removed", arguments: [8192, Int.max])
+  func extremeSizes(capacity: Int) {
+    var index = CacheIndex(memoryCapacity: 0, diskCapacity: capacity)
+    let sizes = [Int.max, .max - 4095, .max - 4096, 100]
+    let ids = sizes.indices.map { EntryID(hash: UInt64($0), variant: 0) }
+    // The last file was used last.
+    let gone = index.found(
+      sizes.indices.map { EntryFile(name: ids[$0].name, size: sizes[$0], used: Int64($0)) })
+    #expect(gone == ids.dropLast() && index.mayHold(3) && index.diskUsage == 4096)
+  }
+
   /// Checks that the usage equals the size of the stored responses, and that removed responses are not found.
   @Test("The invariants hold for random operations", .steps) func randomOperations() throws {
     var generator = SeededGenerator(seed: 11)

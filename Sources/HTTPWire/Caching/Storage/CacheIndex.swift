@@ -274,8 +274,11 @@ package struct CacheIndex: Sendable {
     variants[id.hash] = list.isEmpty ? nil : list
   }
 
-  /// Returns the space of a file on the disk, in whole blocks.
-  private static func size(onDisk bytes: Int) -> Int { (bytes + block - 1) / block * block }
+  /// Returns the space of a file on the disk, in whole blocks. A file of another program may have any size.
+  private static func size(onDisk bytes: Int) -> Int {
+    let (sum, isTooLarge) = bytes.addingReportingOverflow(block - 1)
+    return isTooLarge ? .max : sum / block * block
+  }
 }
 
 /// The least recently used order of entries with limited sizes. Every operation takes constant time.
@@ -308,13 +311,16 @@ package struct ByteBudget<ID: Hashable & Sendable>: Sendable {
   /// itself if it is larger than the capacity.
   package mutating func insert(_ id: ID, size: Int) -> [ID] {
     remove(id)
+    let size = max(0, size)
     guard size <= capacity else { return [id] }
-    let index = take(Node(id: id, size: max(0, size), newer: -1, older: newest))
+    // Before it is counted, so that the sum never exceeds the capacity, which may be the largest number.
+    let gone = trimmed(to: capacity - size)
+    let index = take(Node(id: id, size: size, newer: -1, older: newest))
     if newest >= 0 { nodes[newest].newer = index } else { oldest = index }
     newest = index
     indices[id] = index
-    used += max(0, size)
-    return trimmed()
+    used += size
+    return gone
   }
 
   /// Marks an entry as the one that was used last.
@@ -339,12 +345,13 @@ package struct ByteBudget<ID: Hashable & Sendable>: Sendable {
   /// Returns the entries to remove.
   package mutating func setCapacity(_ capacity: Int) -> [ID] {
     self.capacity = max(0, capacity)
-    return trimmed()
+    return trimmed(to: self.capacity)
   }
 
-  private mutating func trimmed() -> [ID] {
+  /// Removes the entries that were used least recently, until at most `limit` bytes are used. Returns them.
+  private mutating func trimmed(to limit: Int) -> [ID] {
     var gone: [ID] = []
-    while used > capacity, oldest >= 0 {
+    while used > limit, oldest >= 0 {
       let id = nodes[oldest].id
       gone.append(id)
       remove(id)
