@@ -8,7 +8,8 @@ package protocol HostPolicyStorage<Table>: Sendable {
   var error: HostStorageError? { get }
   /// Reads the table at the current time, in seconds since 1970.
   func read<Value: Sendable>(_ body: (Table, Int64) -> Value) -> Value
-  /// Changes the table at the current time. `body` returns whether the change has to be written to the file.
+  /// Changes the table at the current time. `body` returns whether the change has to be written to the file. A write
+  /// that failed may be repeated without a change.
   func change(_ body: (inout Table, Int64) -> Bool)
   /// Writes all changes to the file before it returns.
   func save() throws(HostStorageError)

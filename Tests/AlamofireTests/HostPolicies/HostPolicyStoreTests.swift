@@ -4,9 +4,12 @@ import Testing
 
 @Suite("Storage of host policies", .timeLimit(.minutes(5)))
 struct HostPolicyStoreTests {
-  private func note(_ hosts: HostPolicyStore<StrictTransportTable>, _ name: String) throws {
+  private func note(
+    _ hosts: HostPolicyStore<StrictTransportTable>, _ name: String, maxAge: Int64 = 100
+  ) throws {
     let host = try #require(HostPolicyName(name))
-    hosts.change { $0.note(StrictTransportField(maxAge: 100, includesSubdomains: false), of: host, now: $1) }
+    let field = StrictTransportField(maxAge: maxAge, includesSubdomains: false)
+    hosts.change { $0.note(field, of: host, now: $1) }
   }
 
   @Test("A new policy is written in the background") func backgroundWrite() async throws {
@@ -60,12 +63,44 @@ struct HostPolicyStoreTests {
   }
 
   @Test("A file that cannot be written is an error, and no policy is lost") func unwritableFile() throws {
-    let file = FakePolicyFile(canWrite: false)
+    let file = FakePolicyFile(failures: .max)
     let store = HostPolicyStore(StrictTransportTable(limit: 10), file: file, now: { 0 })
     try note(store, "b.test")
     #expect(throws: HostStorageError.notWritten) { try store.save() }
     #expect(store.error == .notWritten)
     #expect(store.read { $0.hosts(now: $1) } == ["b.test"])
+  }
+
+  @Test("A write that failed is repeated a minute later, although the policy is known") func failedWrite()
+    async throws
+  {
+    let file = FakePolicyFile(failures: 2)
+    let time = Mutex<Int64>(1000)
+    let store = HostPolicyStore(
+      StrictTransportTable(limit: 10), file: file, now: { time.withLock { $0 } })
+    try note(store, "a.test", maxAge: 1_000_000)
+    #expect(await eventually { store.error == .notWritten })
+    try note(store, "a.test", maxAge: 1_000_000)
+    #expect(file.attempts == 1, "not at once, because the disk may be read-only")
+    time.withLock { $0 = 1060 }
+    try note(store, "a.test", maxAge: 1_000_000)
+    try #require(await eventually { file.attempts == 2 })
+    // The clock is set back.
+    time.withLock { $0 = 999 }
+    try note(store, "a.test", maxAge: 1_000_000)
+    await file.untilWritten()
+    #expect(file.text == "# strict-transport-security 1\na.test 1000999\n")
+    #expect(await eventually { store.error == nil })
+  }
+
+  @Test("A save that failed is repeated as well") func failedSave() async throws {
+    let file = FakePolicyFile(failures: 1)
+    let time = Mutex<Int64>(1000)
+    let services = HostPolicyStore(AlternativeTable(limit: 10), file: file, now: { time.withLock { $0 } })
+    #expect(throws: HostStorageError.notWritten) { try services.save() }
+    time.withLock { $0 = 1060 }
+    services.change { _, _ in false }
+    #expect(await eventually { file.text == "# alternative-services 1\n" })
   }
 
   /// A table that calls a closure when its text is made.
@@ -108,18 +143,19 @@ final class FakePolicyFile: HostPolicyFile {
   private struct State {
     var text: String?
     var edition: UInt64 = 0
+    var attempts = 0
+    /// The number of the next writes that fail.
+    var failures: Int
     var waiter: (edition: UInt64, continuation: CheckedContinuation<Void, Never>)?
   }
 
   private let state: Mutex<State>
-  private let canWrite: Bool
 
-  init(_ text: String? = nil, canWrite: Bool = true) {
-    state = Mutex(State(text: text))
-    self.canWrite = canWrite
-  }
+  init(_ text: String? = nil, failures: Int = 0) { state = Mutex(State(text: text, failures: failures)) }
 
   var text: String? { state.withLock { $0.text } }
+  /// The number of writes, with those that failed.
+  var attempts: Int { state.withLock { $0.attempts } }
 
   /// Waits until this edition or a later one is written.
   func untilWritten(_ edition: UInt64 = 1) async {
@@ -135,7 +171,12 @@ final class FakePolicyFile: HostPolicyFile {
   func read() throws(HostStorageError) -> String? { text }
 
   func write(_ text: String, edition: UInt64) throws(HostStorageError) {
-    guard canWrite else { throw .notWritten }
+    let fails = state.withLock { state in
+      state.attempts += 1
+      defer { state.failures -= 1 }
+      return state.failures > 0
+    }
+    if fails { throw .notWritten }
     let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
       if edition > state.edition {
         state.text = text

@@ -20,6 +20,8 @@ package final class HostPolicyStore<Table: HostPolicyTable>: HostPolicyStorage {
     /// The number of changes that have to be written.
     var edition: UInt64 = 0
     var isWriting = false
+    /// The second since 1970 in which the last write failed; `nil` if it has not failed.
+    var failureTime: Int64?
   }
 
   /// The policies of hosts, and whether they are being written, for any thread.
@@ -58,16 +60,24 @@ package final class HostPolicyStore<Table: HostPolicyTable>: HostPolicyStorage {
     return state.withLock { body($0.table, now) }
   }
 
-  /// Changes the table. The file is written by a separate task.
+  /// Changes the table. The file is written by a separate task. If the last write failed, it is repeated although
+  /// nothing has changed: most servers repeat the field of a policy that the file lacks.
   package func change(_ body: (inout Table, Int64) -> Bool) {
     let now = now()
     let begins = state.withLock { state in
-      guard body(&state.table, now), file != nil else { return false }
+      let isChanged = body(&state.table, now)
+      guard file != nil, isChanged || Self.isDue(state.failureTime, now) else { return false }
       state.edition += 1
       defer { state.isWriting = true }
       return !state.isWriting
     }
     if begins { Task.detached(priority: .utility) { self.writeChanges() } }
+  }
+
+  /// Whether a write that failed at a time is repeated. On a read-only disk, each response would be followed by another
+  /// write otherwise. The clock may have been set back.
+  private static func isDue(_ failureTime: Int64?, _ now: Int64) -> Bool {
+    failureTime.map { now < $0 || now - $0 >= 60 } ?? false
   }
 
   /// Writes until there are no further changes.
@@ -85,7 +95,7 @@ package final class HostPolicyStore<Table: HostPolicyTable>: HostPolicyStorage {
       }
       guard let next else { return }
       written = next.edition
-      try? write(next.table.text(now: now), next.edition)
+      try? write(next.table, next.edition, now)
     }
   }
 
@@ -99,13 +109,17 @@ package final class HostPolicyStore<Table: HostPolicyTable>: HostPolicyStorage {
       if let error { throw error }
       return
     }
-    try write(table.text(now: now), edition)
+    try write(table, edition, now)
   }
 
-  private func write(_ text: String, _ edition: UInt64) throws(HostStorageError) {
+  private func write(_ table: Table, _ edition: UInt64, _ now: Int64) throws(HostStorageError) {
     var failure: HostStorageError?
+    let text = table.text(now: now)
     do throws(HostStorageError) { try file?.write(text, edition: edition) } catch { failure = error }
-    state.withLock { $0.error = failure }
+    state.withLock { state in
+      state.error = failure
+      state.failureTime = failure == nil ? nil : now
+    }
     if let failure { throw failure }
   }
 }
@@ -189,7 +203,8 @@ extension StrictTransportSecurity {
   /// Only its owner can read the file, which contains the names of visited hosts. It is replaced atomically. If two
   /// processes share a file, the last write stays. A file that is broken or cannot be used counts as empty, and
   /// ``storageError`` has the reason. A file that can only be read is used, and the next change reports that it was not
-  /// written. The file does not contain preloaded hosts (``preload(_:includingSubdomains:)``).
+  /// written. A write that failed is repeated at the next change, or after a minute when a server repeats its field. The
+  /// file does not contain preloaded hosts (``preload(_:includingSubdomains:)``).
   ///
   /// - Parameters:
   ///   - file:      The URL of the file. Its folder is created if it does not exist. The folder must belong to the user
