@@ -240,6 +240,23 @@ import Testing
     #expect(try !String(contentsOfFile: path, encoding: .utf8).contains("new"))
   }
 
+  @Test("A file that cannot be flushed to the disk does not replace an earlier one") func failedFlush() throws
+  {
+    let path = try folder.file("file", "old")
+    #expect(throws: PrivateFile.Failure.self) {
+      try PrivateFile.write(Data("new".utf8), to: path) { _ in EIO }
+    }
+    #expect(FileManager.default.contents(atPath: path) == Data("old".utf8))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path("")) == ["file"])
+    var flushed: [off_t] = []
+    try PrivateFile.write(Data("newer".utf8), to: path) { descriptor in
+      var status = stat()
+      if fstat(descriptor, &status) == 0 { flushed.append(status.st_size) }
+      return 0
+    }
+    #expect(flushed == [5] && FileManager.default.contents(atPath: path) == Data("newer".utf8))
+  }
+
   @Test("A file that is a pipe or a device is written to, and not replaced") func device() throws {
     let pipe = folder.path("pipe")
     try #require(mkfifo(pipe, 0o600) == 0)

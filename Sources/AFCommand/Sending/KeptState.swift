@@ -303,14 +303,18 @@ package enum PrivateFile {
     package let code: Int32
   }
 
-  /// Replaces a file as a whole, so that an earlier one stays if this fails. The new one has its mode from its
-  /// beginning on. A link is followed. A device or a pipe is written to, because a new file would replace it.
+  /// Replaces a file as a whole, so that an earlier one stays if this fails, or if the machine crashes. The new one has
+  /// its mode from its beginning on. A link is followed. A device or a pipe is written to, because a new file would
+  /// replace it.
   ///
   /// - Parameters:
   ///   - mode:      The permissions of a new file.
   ///   - keepsMode: Whether an earlier file keeps its permissions.
+  ///   - flush:     Flushes the new file to the disk before it replaces the earlier one. Returns the number of the
+  ///     error, or 0.
   package static func write(
-    _ data: Data, to path: String, mode: UInt32 = 0o600, keepsMode: Bool = false
+    _ data: Data, to path: String, mode: UInt32 = 0o600, keepsMode: Bool = false,
+    flush: (Int32) -> Int32 = { fsync($0) == 0 ? 0 : errno }
   ) throws(Failure) {
     let target = destination(of: path)
     var information = stat()
@@ -329,6 +333,7 @@ package enum PrivateFile {
     if exists, keepsMode { fchmod(descriptor, information.st_mode & 0o7777) }
     var failure: Failure?
     do throws(Failure) { try write(data, to: descriptor) } catch { failure = error }
+    if failure == nil, case let code = flush(descriptor), code != 0 { failure = Failure(code: code) }
     if close(descriptor) != 0, failure == nil { failure = Failure(code: errno) }
     if failure == nil, rename(new, target) != 0 { failure = Failure(code: errno) }
     guard let failure else { return }
@@ -434,13 +439,13 @@ struct CookieChanges {
 struct FolderLock {
   private let descriptor: Int32
 
-  /// Waits for the lock, at most two seconds: another program may hold it for another purpose. File systems without
-  /// locks have none.
+  /// Waits for the lock, at most ten seconds, because a slow disk takes seconds to flush a file. After that, the lock
+  /// may be held for another purpose. File systems without locks have none.
   init(of path: String) {
     let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
     descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { return }
-    for _ in 0..<100 {
+    for _ in 0..<500 {
       if flock(descriptor, LOCK_EX | LOCK_NB) == 0 || ![EWOULDBLOCK, EINTR].contains(errno) { return }
       usleep(20_000)
     }

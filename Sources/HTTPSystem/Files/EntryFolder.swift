@@ -6,8 +6,8 @@ import Synchronization
 /// A folder of stored responses that only its owner can read.
 ///
 /// A file is written under a temporary name and then renamed, so a process that is killed before leaves the previous
-/// file. A process that lists the folder, or opens it for a single file, removes temporary files that are older than
-/// ten minutes.
+/// file. A crash of the machine does so only if the file is flushed before. A process that lists the folder, or opens
+/// it for a single file, removes temporary files that are older than ten minutes.
 package final class EntryFolder: EntryFiles {
   private static let leftover = ".new-"
   private static let leftoverAge: Int64 = 600
@@ -123,7 +123,14 @@ package final class EntryFolder: EntryFiles {
     return true
   }
 
-  package func write(_ name: String, _ bytes: Data) -> Bool {
+  // A stored response has a checksum, so that a crash of the machine costs only the response.
+  package func write(_ name: String, _ bytes: Data) -> Bool { write(name, bytes) { _ in 0 } }
+
+  /// Replaces a file. Returns false if that failed; the file is then unchanged.
+  ///
+  /// - Parameter flush: Flushes the new file to the disk before it gets its name. Returns the number of the error, or
+  ///   0.
+  package func write(_ name: String, _ bytes: Data, flush: (Int32) -> Int32) -> Bool {
     let number = counter.wrappingAdd(1, ordering: .relaxed).newValue
     let beside = "\(path)/\(Self.leftover)\(getpid())-\(number)-\(UInt32.random(in: 0 ... .max))"
     let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW
@@ -133,7 +140,7 @@ package final class EntryFolder: EntryFiles {
     var descriptor = open(beside, flags, 0o600)
     if descriptor < 0, errno == ENOENT, make() { descriptor = open(beside, flags, 0o600) }
     guard descriptor >= 0 else { return false }
-    let isWritten = Self.fill(descriptor, bytes)
+    let isWritten = Self.fill(descriptor, bytes) && flush(descriptor) == 0
     let isClosed = close(descriptor) == 0
     if isWritten, isClosed, rename(beside, "\(path)/\(name)") == 0 { return true }
     unlink(beside)

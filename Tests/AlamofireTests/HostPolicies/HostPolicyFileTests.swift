@@ -73,6 +73,23 @@ final class HostPolicyFileTests {
     #expect(try AtomicFile(file).read() == "newest")
   }
 
+  @Test("A text that cannot be flushed to the disk does not replace an earlier one") func failedFlush() throws
+  {
+    let codes = Mutex<[Int32]>([0, EIO, 0])
+    let sizes = Recorder<Int>()
+    let place = try AtomicFile(file) { descriptor in
+      var status = stat()
+      sizes.add(fstat(descriptor, &status) == 0 ? Int(status.st_size) : -1)
+      return codes.withLock { $0.removeFirst() }
+    }
+    try place.write("old", edition: 1)
+    #expect(throws: HostStorageError.notWritten) { try place.write("newer", edition: 2) }
+    #expect(try place.read() == "old")
+    try place.write("newest", edition: 2)
+    #expect(try place.read() == "newest")
+    #expect(sizes.values == [3, 5, 6])
+  }
+
   @Test("Files that a killed process has not completed are removed, and others stay") func leftovers() throws
   {
     let place = file.deletingLastPathComponent()

@@ -42,6 +42,22 @@ import Testing
     #expect(folder.read("stored").data == Data([1, 2]))
   }
 
+  @Test(
+    "A file is flushed before it replaces an earlier one, which stays if that fails", arguments: [0, EIO])
+  func flush(code: Int32) throws {
+    #expect(folder.write("stored", Data([1])))
+    var flushed: [Data?] = []
+    let isWritten = folder.write("stored", Data([2, 3])) { descriptor in
+      var status = stat()
+      #expect(fstat(descriptor, &status) == 0 && status.st_size == 2, "all bytes are flushed")
+      flushed.append(folder.read("stored").data)
+      return code
+    }
+    #expect(isWritten == (code == 0) && flushed == [Data([1])])
+    #expect(folder.read("stored").data == (code == 0 ? Data([2, 3]) : Data([1])))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: temporary.path) == ["stored"])
+  }
+
   @Test("The first bytes of a file are read")
   func beginning() throws {
     _ = try temporary.write([1, 2, 3], "stored")

@@ -135,7 +135,8 @@ extension HostPolicyStore {
   }
 }
 
-/// A file that only its owner can read and that is replaced atomically.
+/// A file that only its owner can read and that is replaced atomically. After a crash of the machine it has the earlier
+/// text or the new one: an empty file would count as a new one, and the policies of all hosts would be lost.
 final class AtomicFile: HostPolicyFile {
   /// The most bytes of a file. A larger one is not one of ours.
   static let largest = 16 << 20
@@ -143,16 +144,23 @@ final class AtomicFile: HostPolicyFile {
   private let path: String
   private let name: String
   private let folder: EntryFolder
+  private let flush: @Sendable (Int32) -> Int32
   /// The latest edition that was written. The file is written under this lock, so that the later of two editions stays.
   private let edition = Mutex<UInt64>(0)
 
-  init(_ url: URL) throws(HostStorageError) {
+  /// Makes the file, which is created at the first write.
+  ///
+  /// - Parameter flush: Flushes a file to the disk. Returns the number of the error, or 0.
+  init(
+    _ url: URL, flush: @escaping @Sendable (Int32) -> Int32 = { fsync($0) == 0 ? 0 : errno }
+  ) throws(HostStorageError) {
     guard url.isFileURL, !url.hasDirectoryPath,
       let folder = EntryFolder(path: url.deletingLastPathComponent().path, mustBeWritable: false)
     else { throw .folderNotOurs }
     path = url.path
     name = url.lastPathComponent
     self.folder = folder
+    self.flush = flush
     folder.removeLeftovers()
   }
 
@@ -175,7 +183,7 @@ final class AtomicFile: HostPolicyFile {
     guard text.utf8.count <= Self.largest else { throw .notWritten }
     let isWritten = self.edition.withLock { latest in
       guard edition > latest else { return true }
-      guard folder.write(name, Data(text.utf8)) else { return false }
+      guard folder.write(name, Data(text.utf8), flush: flush) else { return false }
       latest = edition
       return true
     }
@@ -200,11 +208,11 @@ extension StrictTransportSecurity {
   /// if let error = hosts.storageError { print(error.localizedDescription) }
   /// ```
   ///
-  /// Only its owner can read the file, which contains the names of visited hosts. It is replaced atomically. If two
-  /// processes share a file, the last write stays. A file that is broken or cannot be used counts as empty, and
-  /// ``storageError`` has the reason. A file that can only be read is used, and the next change reports that it was not
-  /// written. A write that failed is repeated at the next change, or after a minute when a server repeats its field. The
-  /// file does not contain preloaded hosts (``preload(_:includingSubdomains:)``).
+  /// Only its owner can read the file, which contains the names of visited hosts. It is replaced atomically, also if
+  /// the machine crashes. If two processes share a file, the last write stays. A file that is broken or cannot be used
+  /// counts as empty, and ``storageError`` has the reason. A file that can only be read is used, and the next change
+  /// reports that it was not written. A write that failed is repeated at the next change, or after a minute when a
+  /// server repeats its field. The file does not contain preloaded hosts (``preload(_:includingSubdomains:)``).
   ///
   /// - Parameters:
   ///   - file:      The URL of the file. Its folder is created if it does not exist. The folder must belong to the user
