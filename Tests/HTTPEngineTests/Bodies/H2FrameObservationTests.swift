@@ -229,7 +229,7 @@ import Testing
     }
     let client = Client()
     let body = RequestBody.source(PatternSource(length: 100_000_000))
-    let request = client.request(url(server), "POST", body: body)
+    let request = try client.request(url(server), "POST", body: body)
     let response = try await client.send(request, watcher: Watcher(disposition: .discard))
     #expect(response.status == 307)
     let end = try #require(await ends.first { _ in true })
