@@ -64,19 +64,6 @@ import Testing
     #expect(await events.wait(for: 3).last == .completed(nil))
   }
 
-  @Test("The Close frame of the server counts if the own one still waits behind a message")
-  func overtakenClose()
-    async throws
-  {
-    let fake = FakeSocketSession()
-    let (socket, events, stream) = try await connectedWhileWriting(fake)
-    socket.close(sending: .normalClosure)
-    stream.send(closeFrame(1009, "too big"))
-    #expect(await events.wait(for: 2) == [.connected(nil), .disconnected(1009, "too big")])
-    stream.finishWrites()
-    #expect(await events.wait(for: 3).last == .completed(nil))
-  }
-
   @Test("The wait for a pong begins when the ping was written") func unwrittenPing() async throws {
     let fake = FakeSocketSession()
     let (socket, events, stream) = try await connectedWhileWriting(fake, .pingInterval(0.05))
