@@ -18,6 +18,8 @@ final class InputStreamSource: BodySource {
     var isRead = false
     /// Whether the source has opened the stream.
     var hasOpened = false
+    /// Whether a `URLProtocol` class was given the stream.
+    var isGivenToClass = false
     /// The number of bytes that were read.
     var total: Int64 = 0
     var wake: (@Sendable () -> Void)?
@@ -26,10 +28,9 @@ final class InputStreamSource: BodySource {
   private static let chunk = 65_536
 
   let length: Int64
-  /// Whether the stream was not open yet when the source was made.
-  private let wasUnopened: Bool
   // Its bytes are read only by the thread of the source, and there is one such thread at a time. Its status and its end
-  // are asked for and set by other threads only if it is a `SequenceStream`, which is safe.
+  // are asked for and set by other threads only if it is a `SequenceStream`, which is safe, or if a `URLProtocol` class
+  // had it before, and no thread reads it.
   nonisolated(unsafe) let stream: InputStream
   /// The bytes to send, and whether the stream has stopped, for the thread of the source and the loop.
   private let state = Mutex(State())
@@ -43,22 +44,24 @@ final class InputStreamSource: BodySource {
   init(_ stream: InputStream, length: Int64 = -1) {
     self.stream = stream
     self.length = length
-    wasUnopened = stream.isUsable && stream.streamStatus == .notOpen
   }
 
   /// True until the transport consumes bytes, because bytes that were read ahead are retained. False if a `URLProtocol`
   /// class has opened the stream.
-  var isRepeatable: Bool { state.withLock { !$0.hasGiven } && !isOpenedByOther }
+  var isRepeatable: Bool { state.withLock { !$0.hasGiven } && !isOpenedByClass }
 
-  /// Whether other code has opened the stream since the source was made. It may have read any part of it.
-  private var isOpenedByOther: Bool {
-    guard wasUnopened, state.withLock({ !$0.isRead && !$0.hasOpened }) else { return false }
-    return stream.streamStatus != .notOpen
+  /// Notes that a `URLProtocol` class was given the stream, which is not open.
+  func givenToClass() { state.withLock { $0.isGivenToClass = true } }
+
+  /// Whether a `URLProtocol` class has opened the stream. It may have read any part of it.
+  private var isOpenedByClass: Bool {
+    let mayBe = state.withLock { $0.isGivenToClass && !$0.isRead && !$0.hasOpened }
+    return mayBe && stream.streamStatus != .notOpen
   }
 
   func start(wake: @escaping @Sendable () -> Void) -> TransportFailure? {
     // The rest of an iteration that was ended must not be sent, nor the elements before it.
-    let isEnded = isOpenedByOther || (stream as? SequenceStream)?.streamStatus == .closed
+    let isEnded = isOpenedByClass || (stream as? SequenceStream)?.streamStatus == .closed
     let (isFirst, isWhole) = state.withLock { state in
       guard !state.hasGiven, !isEnded else { return (false, false) }
       state.wake = wake

@@ -69,6 +69,8 @@ final class ProtocolExchange: NSObject, @unchecked Sendable {
       return end(.failure(failure))
     }
     hasStarted = true
+    // If another transport sends the rest of the request, it has to know that the class may have read the stream.
+    (wire.source as? InputStreamSource)?.givenToClass()
     work.async { [self] in
       let loader = type.init(request: request, cachedResponse: nil, client: self)
       self.loader = loader
