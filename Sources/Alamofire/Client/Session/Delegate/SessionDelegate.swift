@@ -74,11 +74,18 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     sessions.withLock { $0[ObjectIdentifier(core.facade)] = SessionLink(core) }
   }
 
-  /// Reports the end of a session. It is added again before, because another one may show the same `URLSession`.
+  /// Reports the end of a session. It is added for that time, because another one may show the same `URLSession`.
   func sessionEnded(_ core: SessionCore) {
-    serve(core)
+    let key = ObjectIdentifier(core.facade)
+    let other = sessions.withLock { sessions in
+      defer { sessions[key] = SessionLink(core) }
+      return sessions[key]
+    }
     urlSession(core.facade, didBecomeInvalidWithError: nil)
-    leave(core)
+    sessions.withLock { sessions in
+      guard sessions[key]?.id == ObjectIdentifier(core) else { return }
+      sessions[key] = other?.id == ObjectIdentifier(core) ? nil : other
+    }
   }
 
   /// Removes a session that has ended.
