@@ -71,7 +71,8 @@ package final class HostPolicyStore<Table: HostPolicyTable>: HostPolicyStorage {
       defer { state.isWriting = true }
       return !state.isWriting
     }
-    if begins { Task.detached(priority: .utility) { self.writeChanges() } }
+    // Not on Swift's pool, because a flush may wait for the disk.
+    if begins { DispatchQueue.global(qos: .utility).async { self.writeChanges() } }
   }
 
   /// Whether a write that failed at a time is repeated. On a read-only disk, each response would be followed by another
