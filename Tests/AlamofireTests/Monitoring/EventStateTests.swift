@@ -148,12 +148,12 @@ struct EventStateTests {
   }
 
   @Test("The error is set when a body could not be created")
-  func uploadables() async {
+  func uploadables() async throws {
     struct NoBody: UploadableConvertible {
       func createUploadable() throws -> UploadRequest.Uploadable { throw CocoaError(.fileNoSuchFile) }
     }
     let request = session(FakeTransport()).upload(
-      NoBody(), to: "http://a.test/", .post, nil, nil, nil, .default, nil)
+      NoBody(), with: try URLRequest(url: "http://a.test/", method: .post), nil, nil, .default)
     await end(request)
     #expect(spy.reported.first == "uploadable: resumed failed")
   }

@@ -309,11 +309,17 @@ private struct RetryOnce: RequestInterceptor {
   }
 }
 
+private struct Post: URLRequestConvertible {
+  let url: String
+
+  func asURLRequest() throws -> URLRequest { try URLRequest(url: url, method: .post) }
+}
+
 extension Session {
   /// Uploads a value of the test.
   fileprivate func upload(
     _ body: any UploadableConvertible, request url: String, interceptor: (any RequestInterceptor)? = nil
   ) -> UploadRequest {
-    upload(body, to: url, .post, nil, interceptor, nil, .default, nil)
+    upload(body, with: Post(url: url), interceptor, nil, .default)
   }
 }

@@ -175,11 +175,9 @@ extension Session {
     configuration: EventSourceRequest.Configuration = .init(), interceptor: (any RequestInterceptor)? = nil,
     shouldAutomaticallyResume: Bool? = nil, requestModifier: RequestModifier? = nil
   ) -> EventSourceRequest {
-    let description = RequestDescription(
-      url: convertible, method: method, headers: headers, modifier: requestModifier)
-    return eventSource(
-      description, runsUserCode: description.runsUserCode, configuration, interceptor,
-      shouldAutomaticallyResume)
+    eventSourceRequest(
+      RequestDescription(convertible, method, headers, requestModifier), configuration: configuration,
+      interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume)
   }
 
   /// Makes a request for server-sent events from a `URLRequest` or a value that becomes one.
@@ -193,22 +191,12 @@ extension Session {
     _ convertible: any URLRequestConvertible, configuration: EventSourceRequest.Configuration = .init(),
     interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil
   ) -> EventSourceRequest {
-    eventSource(
-      convertible, runsUserCode: !(convertible is URLRequest), configuration, interceptor,
-      shouldAutomaticallyResume)
-  }
-
-  private func eventSource(
-    _ convertible: any URLRequestConvertible, runsUserCode: Bool,
-    _ configuration: EventSourceRequest.Configuration, _ interceptor: (any RequestInterceptor)?,
-    _ shouldAutomaticallyResume: Bool?
-  ) -> EventSourceRequest {
     let source = EventSource(configuration.settings)
     let flow = StreamFlow(executor: core.executor, eventSource: source)
     let request = EventSourceRequest(
       core.parts(
-        of: convertible, runsUserCode: runsUserCode, kind: StreamKind(flow: flow, eventSource: source),
-        interceptor, shouldAutomaticallyResume),
+        of: convertible, runsUserCode: convertible.convertsByUserCode,
+        kind: StreamKind(flow: flow, eventSource: source), interceptor, shouldAutomaticallyResume),
       flow: flow, source: source)
     for last in request.lastInterceptors { request.core.add(RequestInterests(of: last)) }
     request.core.state.withLock { state in

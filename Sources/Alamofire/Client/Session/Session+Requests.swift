@@ -38,18 +38,6 @@ public let AF = Session.default
 
 // How the factories make their requests: of a description and, for uploads, of a body.
 extension Session {
-  func perform(
-    _ convertible: any URLRequestConvertible, runsUserCode: Bool, interceptor: (any RequestInterceptor)?,
-    shouldAutomaticallyResume: Bool?
-  ) -> DataRequest {
-    let request = DataRequest(
-      core.parts(
-        of: convertible, runsUserCode: runsUserCode, kind: DataKind.shared, interceptor,
-        shouldAutomaticallyResume))
-    request.core.setUp(request, isEager: requestSetup == .eager)
-    return request
-  }
-
   func download(
     _ convertible: any URLRequestConvertible, runsUserCode: Bool, _ interceptor: (any RequestInterceptor)?,
     _ shouldAutomaticallyResume: Bool?, _ destination: DownloadRequest.Destination?,
@@ -69,28 +57,6 @@ extension Session {
     request.core.useIdentifier(of: transfer)
     request.core.setUp(request, isEager: requestSetup == .eager)
     return request
-  }
-
-  func upload(
-    _ form: MultipartFormData, _ threshold: UInt64, with convertible: any URLRequestConvertible,
-    runsUserCode: Bool, _ interceptor: (any RequestInterceptor)?, _ shouldAutomaticallyResume: Bool?,
-    _ fileManager: FileManager
-  ) -> UploadRequest {
-    upload(
-      MultipartUploadable(form: form, threshold: threshold),
-      with: MultipartRequest(base: convertible, contentType: form.contentType), runsUserCode: runsUserCode,
-      interceptor, shouldAutomaticallyResume, fileManager)
-  }
-
-  package func upload(
-    _ uploadable: any UploadableConvertible, to url: any URLConvertible, _ method: HTTPMethod,
-    _ headers: HTTPHeaders?, _ interceptor: (any RequestInterceptor)?, _ shouldAutomaticallyResume: Bool?,
-    _ fileManager: FileManager, _ modifier: RequestModifier?
-  ) -> UploadRequest {
-    let description = RequestDescription(url: url, method: method, headers: headers, modifier: modifier)
-    return upload(
-      uploadable, with: description, runsUserCode: description.runsUserCode, interceptor,
-      shouldAutomaticallyResume, fileManager)
   }
 
   package func upload(
@@ -122,7 +88,7 @@ extension Session {
     let request = UploadRequest(
       core.parts(
         of: transfer.map { BackgroundUpload(base: convertible, transfer: $0) } ?? convertible,
-        runsUserCode: runsUserCode ?? !(convertible is URLRequest), kind: UploadKind(upload: body),
+        runsUserCode: runsUserCode ?? convertible.convertsByUserCode, kind: UploadKind(upload: body),
         core.interceptor(interceptor, of: transfer), shouldAutomaticallyResume), uploadable, body)
     request.core.useIdentifier(of: transfer)
     if let resumer {
@@ -134,14 +100,14 @@ extension Session {
   }
 
   func stream(
-    _ convertible: any URLRequestConvertible, runsUserCode: Bool, _ cancelsOnStreamError: Bool,
+    _ convertible: any URLRequestConvertible, _ cancelsOnStreamError: Bool,
     _ interceptor: (any RequestInterceptor)?, _ shouldAutomaticallyResume: Bool?
   ) -> DataStreamRequest {
     let flow = StreamFlow(executor: core.executor)
     let request = DataStreamRequest(
       core.parts(
-        of: convertible, runsUserCode: runsUserCode, kind: StreamKind(flow: flow), interceptor,
-        shouldAutomaticallyResume),
+        of: convertible, runsUserCode: convertible.convertsByUserCode, kind: StreamKind(flow: flow),
+        interceptor, shouldAutomaticallyResume),
       flow: flow, automaticallyCancelOnStreamError: cancelsOnStreamError)
     request.core.setUp(request, isEager: requestSetup == .eager)
     return request
@@ -155,6 +121,16 @@ struct RequestDescription: URLRequestConvertible {
   let headers: HTTPHeaders?
   let modifier: Session.RequestModifier?
   var encode: (@Sendable (inout URLRequest) throws -> Void)?
+
+  init(
+    _ url: any URLConvertible, _ method: HTTPMethod, _ headers: HTTPHeaders?,
+    _ modifier: Session.RequestModifier?
+  ) {
+    self.url = url
+    self.method = method
+    self.headers = headers
+    self.modifier = modifier
+  }
 
   func asURLRequest() throws -> URLRequest {
     var request = try URLRequest(url: url, method: method, headers: headers)
@@ -171,6 +147,18 @@ struct RequestDescription: URLRequestConvertible {
     return
       !(type == ObjectIdentifier(URL.self) || type == ObjectIdentifier(String.self)
       || type == ObjectIdentifier(URLComponents.self))
+  }
+}
+
+extension URLRequestConvertible {
+  /// Whether the conversion runs the caller's code.
+  var convertsByUserCode: Bool {
+    // Compares the exact types first, because a failing cast would cost more.
+    if Self.self == URLRequest.self { return false }
+    guard Self.self == RequestDescription.self, let description = self as? RequestDescription else {
+      return true
+    }
+    return description.runsUserCode
   }
 }
 
@@ -209,11 +197,9 @@ extension Session {
     headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
     shouldAutomaticallyResume: Bool? = nil, requestModifier: RequestModifier? = nil
   ) -> UploadRequest where Body.Element == Data {
-    let description = RequestDescription(
-      url: convertible, method: method, headers: headers, modifier: requestModifier)
-    return upload(
-      body, with: description, length: length, interceptor: interceptor,
-      shouldAutomaticallyResume: shouldAutomaticallyResume)
+    upload(
+      body, with: RequestDescription(convertible, method, headers, requestModifier), length: length,
+      interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume)
   }
 
   /// Makes a request whose body is an asynchronous sequence of bytes; see

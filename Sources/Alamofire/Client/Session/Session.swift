@@ -8,6 +8,9 @@ import HTTPWire
 /// `AFError.sessionDeinitialized`. ``default`` (and ``AF``) live as long as the process. A session may be used from
 /// any thread. Without requests it has no thread, and its connections stay open for the next request.
 ///
+/// In a subclass, the methods that take a URL call the method that takes a `URLRequestConvertible`. So one override can
+/// sign or validate all requests of a kind.
+///
 /// ```swift
 /// let session = Session(interceptor: TokenAdapter(token: token))
 /// let user = try await session.request("https://example.com/user").serializingDecodable(User.self).value
@@ -77,12 +80,10 @@ open class Session: @unchecked Sendable {
     interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil,
     requestModifier: RequestModifier? = nil
   ) -> DataRequest {
-    var description = RequestDescription(
-      url: convertible, method: method, headers: headers, modifier: requestModifier)
+    var description = RequestDescription(convertible, method, headers, requestModifier)
     if let parameters { description.encode = { $0 = try encoding.encode($0, with: parameters) } }
-    return perform(
-      description, runsUserCode: description.runsUserCode, interceptor: interceptor,
-      shouldAutomaticallyResume: shouldAutomaticallyResume)
+    return request(
+      description, interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume)
   }
 
   /// Makes a request from a URL, an encodable value and an encoder for it.
@@ -102,12 +103,10 @@ open class Session: @unchecked Sendable {
     interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil,
     requestModifier: RequestModifier? = nil
   ) -> DataRequest {
-    var description = RequestDescription(
-      url: convertible, method: method, headers: headers, modifier: requestModifier)
+    var description = RequestDescription(convertible, method, headers, requestModifier)
     if let parameters { description.encode = { try encoder.encode(parameters, in: &$0) } }
-    return perform(
-      description, runsUserCode: description.runsUserCode, interceptor: interceptor,
-      shouldAutomaticallyResume: shouldAutomaticallyResume)
+    return request(
+      description, interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume)
   }
 
   /// Makes a request from a `URLRequest` or a value that becomes one, a router for example.
@@ -120,9 +119,12 @@ open class Session: @unchecked Sendable {
     _ convertible: any URLRequestConvertible, interceptor: (any RequestInterceptor)? = nil,
     shouldAutomaticallyResume: Bool? = nil
   ) -> DataRequest {
-    perform(
-      convertible, runsUserCode: !(convertible is URLRequest), interceptor: interceptor,
-      shouldAutomaticallyResume: shouldAutomaticallyResume)
+    let request = DataRequest(
+      core.parts(
+        of: convertible, runsUserCode: convertible.convertsByUserCode, kind: DataKind.shared, interceptor,
+        shouldAutomaticallyResume))
+    request.core.setUp(request, isEager: requestSetup == .eager)
+    return request
   }
 
   // MARK: Uploads
@@ -145,9 +147,9 @@ open class Session: @unchecked Sendable {
     requestModifier: RequestModifier? = nil
   ) -> UploadRequest {
     upload(
-      UploadRequest.Uploadable.data(data), to: convertible, method, headers, interceptor,
-      shouldAutomaticallyResume,
-      fileManager, requestModifier)
+      data, with: RequestDescription(convertible, method, headers, requestModifier),
+      interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume,
+      fileManager: fileManager)
   }
 
   /// Makes a request that sends bytes from memory. A body that `convertible` has is not sent.
@@ -170,8 +172,9 @@ open class Session: @unchecked Sendable {
     requestModifier: RequestModifier? = nil
   ) -> UploadRequest {
     upload(
-      UploadRequest.Uploadable.file(fileURL, shouldRemove: false), to: convertible, method, headers,
-      interceptor, shouldAutomaticallyResume, fileManager, requestModifier)
+      fileURL, with: RequestDescription(convertible, method, headers, requestModifier),
+      interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume,
+      fileManager: fileManager)
   }
 
   /// Makes a request that sends a file. A body that `convertible` has is not sent.
@@ -194,8 +197,8 @@ open class Session: @unchecked Sendable {
     fileManager: FileManager = .default, requestModifier: RequestModifier? = nil
   ) -> UploadRequest {
     upload(
-      UploadRequest.Uploadable.stream(stream), to: convertible, method, headers, interceptor, nil,
-      fileManager, requestModifier)
+      stream, with: RequestDescription(convertible, method, headers, requestModifier),
+      interceptor: interceptor, fileManager: fileManager)
   }
 
   /// Makes a request that sends a stream, once, and may be resumed by hand.
@@ -208,8 +211,9 @@ open class Session: @unchecked Sendable {
     requestModifier: RequestModifier? = nil
   ) -> UploadRequest {
     upload(
-      UploadRequest.Uploadable.stream(stream), to: convertible, method, headers, interceptor,
-      shouldAutomaticallyResume, fileManager, requestModifier)
+      stream, with: RequestDescription(convertible, method, headers, requestModifier),
+      interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume, fileManager: fileManager
+    )
   }
 
   /// Makes a request that sends a stream, once. A body that `convertible` has is not sent.
@@ -293,11 +297,11 @@ open class Session: @unchecked Sendable {
     interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil,
     fileManager: FileManager = .default, requestModifier: RequestModifier? = nil
   ) -> UploadRequest {
-    let description = RequestDescription(
-      url: convertible, method: method, headers: headers, modifier: requestModifier)
-    return upload(
-      multipartFormData, encodingMemoryThreshold, with: description, runsUserCode: description.runsUserCode,
-      interceptor, shouldAutomaticallyResume, fileManager)
+    upload(
+      multipartFormData: multipartFormData,
+      with: RequestDescription(convertible, method, headers, requestModifier),
+      usingThreshold: encodingMemoryThreshold, interceptor: interceptor,
+      shouldAutomaticallyResume: shouldAutomaticallyResume, fileManager: fileManager)
   }
 
   /// Makes a request from your own `URLRequest` that sends a form which has been filled before.
@@ -308,8 +312,9 @@ open class Session: @unchecked Sendable {
     fileManager: FileManager = .default
   ) -> UploadRequest {
     upload(
-      multipartFormData, encodingMemoryThreshold, with: convertible,
-      runsUserCode: !(convertible is URLRequest), interceptor, shouldAutomaticallyResume, fileManager)
+      MultipartUploadable(form: multipartFormData, threshold: encodingMemoryThreshold),
+      with: MultipartRequest(base: convertible, contentType: multipartFormData.contentType),
+      runsUserCode: convertible.convertsByUserCode, interceptor, shouldAutomaticallyResume, fileManager)
   }
 
   // MARK: Downloads
@@ -333,12 +338,11 @@ open class Session: @unchecked Sendable {
     interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil,
     requestModifier: RequestModifier? = nil, to destination: DownloadRequest.Destination? = nil
   ) -> DownloadRequest {
-    var description = RequestDescription(
-      url: convertible, method: method, headers: headers, modifier: requestModifier)
+    var description = RequestDescription(convertible, method, headers, requestModifier)
     if let parameters { description.encode = { $0 = try encoding.encode($0, with: parameters) } }
     return download(
-      description, runsUserCode: description.runsUserCode, interceptor, shouldAutomaticallyResume,
-      destination)
+      description, interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume,
+      to: destination)
   }
 
   /// Makes a request with `Encodable` parameters whose response goes to a file.
@@ -348,12 +352,11 @@ open class Session: @unchecked Sendable {
     interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil,
     requestModifier: RequestModifier? = nil, to destination: DownloadRequest.Destination? = nil
   ) -> DownloadRequest {
-    var description = RequestDescription(
-      url: convertible, method: method, headers: headers, modifier: requestModifier)
+    var description = RequestDescription(convertible, method, headers, requestModifier)
     if let parameters { description.encode = { try encoder.encode(parameters, in: &$0) } }
     return download(
-      description, runsUserCode: description.runsUserCode, interceptor, shouldAutomaticallyResume,
-      destination)
+      description, interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume,
+      to: destination)
   }
 
   /// Makes a request from a `URLRequest` or a value that becomes one, again for each retry. The response is written
@@ -363,7 +366,7 @@ open class Session: @unchecked Sendable {
     shouldAutomaticallyResume: Bool? = nil, to destination: DownloadRequest.Destination? = nil
   ) -> DownloadRequest {
     download(
-      convertible, runsUserCode: !(convertible is URLRequest), interceptor, shouldAutomaticallyResume,
+      convertible, runsUserCode: convertible.convertsByUserCode, interceptor, shouldAutomaticallyResume,
       destination)
   }
 
@@ -403,12 +406,11 @@ open class Session: @unchecked Sendable {
     automaticallyCancelOnStreamError: Bool = false, interceptor: (any RequestInterceptor)? = nil,
     shouldAutomaticallyResume: Bool? = nil, requestModifier: RequestModifier? = nil
   ) -> DataStreamRequest {
-    var description = RequestDescription(
-      url: convertible, method: method, headers: headers, modifier: requestModifier)
+    var description = RequestDescription(convertible, method, headers, requestModifier)
     if let parameters { description.encode = { try encoder.encode(parameters, in: &$0) } }
-    return stream(
-      description, runsUserCode: description.runsUserCode, automaticallyCancelOnStreamError, interceptor,
-      shouldAutomaticallyResume)
+    return streamRequest(
+      description, automaticallyCancelOnStreamError: automaticallyCancelOnStreamError,
+      interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume)
   }
 
   /// Makes a request from a URL; its response is delivered in chunks. The parameters are the same as in the form with
@@ -418,11 +420,10 @@ open class Session: @unchecked Sendable {
     automaticallyCancelOnStreamError: Bool = false, interceptor: (any RequestInterceptor)? = nil,
     shouldAutomaticallyResume: Bool? = nil, requestModifier: RequestModifier? = nil
   ) -> DataStreamRequest {
-    let description = RequestDescription(
-      url: convertible, method: method, headers: headers, modifier: requestModifier)
-    return stream(
-      description, runsUserCode: description.runsUserCode, automaticallyCancelOnStreamError, interceptor,
-      shouldAutomaticallyResume)
+    streamRequest(
+      convertible, method: method, parameters: Empty?.none, headers: headers,
+      automaticallyCancelOnStreamError: automaticallyCancelOnStreamError, interceptor: interceptor,
+      shouldAutomaticallyResume: shouldAutomaticallyResume, requestModifier: requestModifier)
   }
 
   /// Makes a request from a `URLRequest` or a value that becomes one, whose response is delivered in chunks.
@@ -430,9 +431,7 @@ open class Session: @unchecked Sendable {
     _ convertible: any URLRequestConvertible, automaticallyCancelOnStreamError: Bool = false,
     interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil
   ) -> DataStreamRequest {
-    stream(
-      convertible, runsUserCode: !(convertible is URLRequest), automaticallyCancelOnStreamError, interceptor,
-      shouldAutomaticallyResume)
+    stream(convertible, automaticallyCancelOnStreamError, interceptor, shouldAutomaticallyResume)
   }
 
   // MARK: Web sockets
@@ -456,11 +455,10 @@ open class Session: @unchecked Sendable {
     headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
     shouldAutomaticallyResume: Bool? = nil, requestModifier: RequestModifier? = nil
   ) -> WebSocketRequest {
-    let description = RequestDescription(
-      url: convertible, method: .get, headers: headers, modifier: requestModifier)
-    return webSocket(
-      description, runsUserCode: description.runsUserCode, configuration, interceptor,
-      shouldAutomaticallyResume)
+    webSocketRequest(
+      to: convertible, configuration: configuration, parameters: Empty?.none, headers: headers,
+      interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume,
+      requestModifier: requestModifier)
   }
 
   /// Makes a request that opens a WebSocket connection, with parameters in the query of its URL.
@@ -473,12 +471,11 @@ open class Session: @unchecked Sendable {
     headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
     shouldAutomaticallyResume: Bool? = nil, requestModifier: RequestModifier? = nil
   ) -> WebSocketRequest {
-    var description = RequestDescription(
-      url: convertible, method: .get, headers: headers, modifier: requestModifier)
+    var description = RequestDescription(convertible, .get, headers, requestModifier)
     if let parameters { description.encode = { try encoder.encode(parameters, in: &$0) } }
-    return webSocket(
-      description, runsUserCode: description.runsUserCode, configuration, interceptor,
-      shouldAutomaticallyResume)
+    return webSocketRequest(
+      performing: description, configuration: configuration, interceptor: interceptor,
+      shouldAutomaticallyResume: shouldAutomaticallyResume)
   }
 
   /// Makes a request that opens a WebSocket connection from a `URLRequest` or a value that becomes one.
@@ -488,8 +485,6 @@ open class Session: @unchecked Sendable {
     configuration: WebSocketRequest.Configuration = .default,
     interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil
   ) -> WebSocketRequest {
-    webSocket(
-      convertible, runsUserCode: !(convertible is URLRequest), configuration, interceptor,
-      shouldAutomaticallyResume)
+    webSocket(convertible, configuration, interceptor, shouldAutomaticallyResume)
   }
 }

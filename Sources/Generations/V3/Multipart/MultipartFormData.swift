@@ -110,7 +110,9 @@ extension Manager {
     _ form: MultipartFormData, _ prepared: PreparedRequest, _ threshold: UInt64
   ) throws -> MultipartFormDataEncodingResult {
     guard form.contentLength >= threshold else {
-      let request = begin(core.upload(try form.encode(), with: prepared), prepared)
+      let data = try form.encode()
+      let request =
+        prepared.value.map { upload($0, data: data) } ?? begin(core.upload(data, with: prepared), prepared)
       return .Success(request: request, streamingFromDisk: false, streamFileURL: nil)
     }
     let file = try FormFile("com.alamofire.manager")
@@ -120,7 +122,9 @@ extension Manager {
       file.remove()
       throw error
     }
-    let request = begin(core.upload(file.url, with: prepared), prepared)
+    let request =
+      prepared.value.map { upload($0, file: file.url) }
+      ?? begin(core.upload(file.url, with: prepared), prepared)
     // The first step after the end, because the caller has no reference to the request yet.
     request.completionQueue.add { file.remove() }
     return .Success(request: request, streamingFromDisk: true, streamFileURL: file.url)

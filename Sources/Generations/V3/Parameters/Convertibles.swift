@@ -123,7 +123,12 @@ struct PreparedRequest: Alamofire::URLRequestConvertible {
   private init(_ result: Swift.Result<URLRequest, NSError>) { self.result = result }
 
   init(_ convertible: any URLRequestConvertible) {
-    result = Self.result(convertible.URLRequest)
+    // A value need not become an object and a value again.
+    if let request = convertible as? URLRequest, request.url != nil {
+      result = .success(request)
+    } else {
+      result = Self.result(convertible.URLRequest)
+    }
   }
 
   init(

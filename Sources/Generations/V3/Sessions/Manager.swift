@@ -13,6 +13,9 @@ public import FoundationNetworking
 /// ```
 ///
 /// Whatever is wrong with the arguments of a request, for example a text that is not a URL, arrives in its handlers.
+///
+/// In a subclass, the methods that take a URL call the method that takes a `URLRequestConvertible`, with the request
+/// that they have made.
 open class Manager: @unchecked Sendable {
   // Unchecked, because the compiler checks no class that can be subclassed: its own properties are constants, or have
   // a lock.
@@ -186,8 +189,9 @@ open class Manager: @unchecked Sendable {
     _ method: Method, _ URLString: any URLStringConvertible, parameters: [String: Any]? = nil,
     encoding: ParameterEncoding = .URL, headers: [String: String]? = nil
   ) -> Request {
-    request(
-      PreparedRequest(method, URLString, headers: headers, parameters: parameters, encoding: encoding))
+    let prepared = PreparedRequest(
+      method, URLString, headers: headers, parameters: parameters, encoding: encoding)
+    return prepared.value.map { request($0) } ?? request(prepared)
   }
 
   /// Makes a request from a value that becomes a URL request, a router for example.
@@ -209,7 +213,7 @@ open class Manager: @unchecked Sendable {
     _ method: Method, _ URLString: any URLStringConvertible, headers: [String: String]? = nil, file: URL
   ) -> Request {
     let prepared = PreparedRequest(method, URLString, headers: headers)
-    return begin(core.upload(file, with: prepared), prepared)
+    return prepared.value.map { upload($0, file: file) } ?? begin(core.upload(file, with: prepared), prepared)
   }
 
   /// Sends a file with your own URL request; the body of that request is not sent.
@@ -225,7 +229,7 @@ open class Manager: @unchecked Sendable {
     _ method: Method, _ URLString: any URLStringConvertible, headers: [String: String]? = nil, data: Data
   ) -> Request {
     let prepared = PreparedRequest(method, URLString, headers: headers)
-    return begin(core.upload(data, with: prepared), prepared)
+    return prepared.value.map { upload($0, data: data) } ?? begin(core.upload(data, with: prepared), prepared)
   }
 
   /// Sends bytes with your own URL request; the body of that request is not sent.
@@ -242,7 +246,8 @@ open class Manager: @unchecked Sendable {
     stream: InputStream
   ) -> Request {
     let prepared = PreparedRequest(method, URLString, headers: headers)
-    return begin(core.upload(stream, with: prepared), prepared)
+    return prepared.value.map { upload($0, stream: stream) }
+      ?? begin(core.upload(stream, with: prepared), prepared)
   }
 
   /// Sends a stream, once, with your own URL request; the body of that request is not sent.
@@ -270,9 +275,13 @@ open class Manager: @unchecked Sendable {
     encodingMemoryThreshold: UInt64 = Manager.MultipartFormDataEncodingMemoryThreshold,
     encodingCompletion: ((MultipartFormDataEncodingResult) -> Void)?
   ) {
-    send(
-      PreparedRequest(method, URLString, headers: headers), multipartFormData, encodingMemoryThreshold,
-      encodingCompletion)
+    let prepared = PreparedRequest(method, URLString, headers: headers)
+    guard let request = prepared.value else {
+      return send(prepared, multipartFormData, encodingMemoryThreshold, encodingCompletion)
+    }
+    upload(
+      request, multipartFormData: multipartFormData, encodingMemoryThreshold: encodingMemoryThreshold,
+      encodingCompletion: encodingCompletion)
   }
 
   /// Fills and encodes a form on a background queue, and sends it with a URL request whose `Content-Type` is replaced.
@@ -303,7 +312,8 @@ open class Manager: @unchecked Sendable {
   ) -> Request {
     let prepared = PreparedRequest(
       method, URLString, headers: headers, parameters: parameters, encoding: encoding)
-    return begin(core.download(prepared, to: coreDestination(destination)), prepared)
+    return prepared.value.map { download($0, destination: destination) }
+      ?? begin(core.download(prepared, to: coreDestination(destination)), prepared)
   }
 
   /// Makes a download from a URL request.

@@ -10,6 +10,9 @@ public import FoundationNetworking
 /// Retain a manager as long as its requests run: its release ends them with `URLError.cancelled`. A manager may be
 /// used from any thread.
 ///
+/// In a subclass, the methods that take a URL call the method that takes a `URLRequestConvertible`, with the request
+/// that they have made.
+///
 /// A manager with a configuration of `URLSessionConfiguration.background(withIdentifier:)` behaves like one with
 /// `URLSessionConfiguration.default`: its transfers end with the process.
 ///
@@ -172,8 +175,11 @@ open class SessionManager: @unchecked Sendable {
     _ url: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters? = nil,
     encoding: any ParameterEncoding = URLEncoding.default, headers: HTTPHeaders? = nil
   ) -> DataRequest {
-    data {
-      try encoding.encode(URLRequest(url: url, method: method, headers: headers), with: parameters)
+    do {
+      return request(
+        try encoding.encode(URLRequest(url: url, method: method, headers: headers), with: parameters))
+    } catch {
+      return data { throw error }
     }
   }
 
@@ -200,8 +206,12 @@ open class SessionManager: @unchecked Sendable {
     encoding: any ParameterEncoding = URLEncoding.default, headers: HTTPHeaders? = nil,
     to destination: DownloadRequest.DownloadFileDestination? = nil
   ) -> DownloadRequest {
-    download(to: destination) {
-      try encoding.encode(URLRequest(url: url, method: method, headers: headers), with: parameters)
+    do {
+      return download(
+        try encoding.encode(URLRequest(url: url, method: method, headers: headers), with: parameters),
+        to: destination)
+    } catch {
+      return download(to: destination) { throw error }
     }
   }
 
@@ -236,7 +246,11 @@ open class SessionManager: @unchecked Sendable {
   open func upload(
     _ fileURL: URL, to url: any URLConvertible, method: HTTPMethod = .post, headers: HTTPHeaders? = nil
   ) -> UploadRequest {
-    upload(.file(fileURL)) { try URLRequest(url: url, method: method, headers: headers) }
+    do {
+      return upload(fileURL, with: try URLRequest(url: url, method: method, headers: headers))
+    } catch {
+      return upload(.file(fileURL)) { throw error }
+    }
   }
 
   /// Uploads a file, which is read as it is sent.
@@ -250,7 +264,11 @@ open class SessionManager: @unchecked Sendable {
   open func upload(
     _ data: Data, to url: any URLConvertible, method: HTTPMethod = .post, headers: HTTPHeaders? = nil
   ) -> UploadRequest {
-    upload(.data(data)) { try URLRequest(url: url, method: method, headers: headers) }
+    do {
+      return upload(data, with: try URLRequest(url: url, method: method, headers: headers))
+    } catch {
+      return upload(.data(data)) { throw error }
+    }
   }
 
   /// Uploads bytes.
@@ -265,7 +283,11 @@ open class SessionManager: @unchecked Sendable {
   open func upload(
     _ stream: InputStream, to url: any URLConvertible, method: HTTPMethod = .post, headers: HTTPHeaders? = nil
   ) -> UploadRequest {
-    upload(.stream(stream)) { try URLRequest(url: url, method: method, headers: headers) }
+    do {
+      return upload(stream, with: try URLRequest(url: url, method: method, headers: headers))
+    } catch {
+      return upload(.stream(stream)) { throw error }
+    }
   }
 
   /// Uploads the bytes of a stream, which can be read once: a retry needs
@@ -294,11 +316,17 @@ open class SessionManager: @unchecked Sendable {
     to url: any URLConvertible, method: HTTPMethod = .post, headers: HTTPHeaders? = nil,
     queue: DispatchQueue? = nil, encodingCompletion: ((MultipartFormDataEncodingResult) -> Void)?
   ) {
-    let made = Result { try URLRequest(url: url, method: method, headers: headers) }
-    upload(
-      FormUpload(
-        fill: multipartFormData, threshold: encodingMemoryThreshold, request: made, queue: queue,
-        completion: encodingCompletion))
+    do {
+      upload(
+        multipartFormData: multipartFormData, usingThreshold: encodingMemoryThreshold,
+        with: try URLRequest(url: url, method: method, headers: headers), queue: queue,
+        encodingCompletion: encodingCompletion)
+    } catch {
+      upload(
+        FormUpload(
+          fill: multipartFormData, threshold: encodingMemoryThreshold, request: .failure(error), queue: queue,
+          completion: encodingCompletion))
+    }
   }
 
   /// Encodes a form off the caller's thread, then uploads it with a `URLRequest` or a value that becomes one; see

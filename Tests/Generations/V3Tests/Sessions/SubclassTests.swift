@@ -29,6 +29,81 @@ import Testing
     }
   }
 
+  /// Overrides the methods that take a `URLRequestConvertible`.
+  private class Signing: Manager, @unchecked Sendable {
+    let notes = Notes()
+
+    private func signed(_ convertible: any URLRequestConvertible, _ name: String) -> NSMutableURLRequest {
+      notes.add(name)
+      let request = convertible.URLRequest
+      request.setValue("signed", forHTTPHeaderField: "X-Signature")
+      return request
+    }
+
+    override func request(_ URLRequest: any URLRequestConvertible) -> Request {
+      super.request(signed(URLRequest, "request"))
+    }
+
+    override func download(
+      _ URLRequest: any URLRequestConvertible, destination: @escaping Request.DownloadFileDestination
+    ) -> Request {
+      super.download(signed(URLRequest, "download"), destination: destination)
+    }
+
+    override func upload(_ URLRequest: any URLRequestConvertible, file: URL) -> Request {
+      super.upload(signed(URLRequest, "file"), file: file)
+    }
+
+    override func upload(_ URLRequest: any URLRequestConvertible, data: Data) -> Request {
+      super.upload(signed(URLRequest, "data"), data: data)
+    }
+
+    override func upload(_ URLRequest: any URLRequestConvertible, stream: InputStream) -> Request {
+      super.upload(signed(URLRequest, "stream"), stream: stream)
+    }
+
+    override func upload(
+      _ URLRequest: any URLRequestConvertible, multipartFormData: @escaping (MultipartFormData) -> Void,
+      encodingMemoryThreshold: UInt64, encodingCompletion: ((MultipartFormDataEncodingResult) -> Void)?
+    ) {
+      super.upload(
+        signed(URLRequest, "form"), multipartFormData: multipartFormData,
+        encodingMemoryThreshold: encodingMemoryThreshold, encodingCompletion: encodingCompletion)
+    }
+  }
+
+  @Test("A method that takes a URL calls the overridden method") func overriddenFactories() async throws {
+    let server = try HTTPTestServer()
+    let manager = Signing(configuration: .isolated)
+    let (url, folder) = (server.url("/upload-sink"), try Folder())
+    let target = try folder.file("target")
+    let requests = [
+      manager.request(.GET, server.url("/get"), parameters: ["a": 1]),
+      manager.upload(.POST, url, file: try folder.file("body", "body")),
+      manager.upload(.POST, url, data: Data("body".utf8)),
+      manager.upload(.POST, url, stream: InputStream(data: Data("body".utf8))),
+      manager.download(.GET, server.url("/bytes/20")) { _, _ in target },
+    ]
+    for request in requests {
+      let result = await request.end()
+      #expect(result.status == 200 && result.request?.value(forHTTPHeaderField: "X-Signature") == "signed")
+    }
+    #expect(manager.notes.lines == ["request", "file", "data", "stream", "download"])
+    let upload: UncheckedBox<Request?> = await withCheckedContinuation { continuation in
+      manager.upload(.POST, url, multipartFormData: { $0.appendBodyPart(data: Data("v".utf8), name: "k") }) {
+        guard case .Success(let request, _, _) = $0 else {
+          return continuation.resume(returning: UncheckedBox(value: nil))
+        }
+        continuation.resume(returning: UncheckedBox(value: request))
+      }
+    }
+    let sent = await upload.value?.end().request
+    #expect(sent?.value(forHTTPHeaderField: "X-Signature") == "signed")
+    #expect(manager.notes.lines.suffix(2) == ["form", "data"])
+    #expect(await manager.request(.GET, "").end().fault == "NSURLErrorDomain \(NSURLErrorBadURL)")
+    #expect(manager.notes.lines.count == 7, "an invalid URL makes no request")
+  }
+
   /// Records its calls, and accepts every server.
   private class Accepting: Manager.SessionDelegate, @unchecked Sendable {
     let notes = Notes()

@@ -55,6 +55,82 @@ import Testing
     #expect(server.recordedRequests.map(\.target) == ["/get?other", "/get?paused"])
   }
 
+  /// A manager that overrides the methods that take a `URLRequestConvertible`.
+  private final class Signing: SessionManager, @unchecked Sendable {
+    let calls = Notes<String>()
+
+    private func signed(_ convertible: any URLRequestConvertible, _ name: String) throws -> URLRequest {
+      calls.add(name)
+      var request = try convertible.asURLRequest()
+      request.setValue("signed", forHTTPHeaderField: "X-Signature")
+      return request
+    }
+
+    override func request(_ urlRequest: any URLRequestConvertible) -> DataRequest {
+      super.request((try? signed(urlRequest, "request")) ?? urlRequest)
+    }
+
+    override func download(
+      _ urlRequest: any URLRequestConvertible,
+      to destination: DownloadRequest.DownloadFileDestination? = nil
+    ) -> DownloadRequest {
+      super.download((try? signed(urlRequest, "download")) ?? urlRequest, to: destination)
+    }
+
+    override func upload(_ fileURL: URL, with urlRequest: any URLRequestConvertible) -> UploadRequest {
+      super.upload(fileURL, with: (try? signed(urlRequest, "file")) ?? urlRequest)
+    }
+
+    override func upload(_ data: Data, with urlRequest: any URLRequestConvertible) -> UploadRequest {
+      super.upload(data, with: (try? signed(urlRequest, "data")) ?? urlRequest)
+    }
+
+    override func upload(_ stream: InputStream, with urlRequest: any URLRequestConvertible) -> UploadRequest {
+      super.upload(stream, with: (try? signed(urlRequest, "stream")) ?? urlRequest)
+    }
+
+    override func upload(
+      multipartFormData: @escaping (MultipartFormData) -> Void, usingThreshold threshold: UInt64,
+      with urlRequest: any URLRequestConvertible, queue: DispatchQueue?,
+      encodingCompletion: ((MultipartFormDataEncodingResult) -> Void)?
+    ) {
+      super.upload(
+        multipartFormData: multipartFormData, usingThreshold: threshold,
+        with: (try? signed(urlRequest, "form")) ?? urlRequest, queue: queue,
+        encodingCompletion: encodingCompletion)
+    }
+  }
+
+  @Test("A method that takes a URL calls the overridden method") func overriddenFactories() async throws {
+    let manager = Signing(configuration: .isolated)
+    let (url, file) = (server.url("/upload-sink"), URL(fileURLWithPath: "/proc/self/comm"))
+    let stream = InputStream(data: Data("body".utf8))
+    let requests: [DataRequest] = [
+      manager.upload(file, to: url), manager.upload(Data(), to: url), manager.upload(stream, to: url),
+      manager.request(server.url("/get"), parameters: ["a": 1]),
+    ]
+    for request in requests {
+      _ = await request.ended()
+      #expect(request.request?.value(forHTTPHeaderField: "X-Signature") == "signed")
+    }
+    _ = await manager.download(server.url("/get"), parameters: ["a": 1]).endedWithoutFile()
+    #expect(manager.calls.all == ["file", "data", "stream", "request", "download"])
+    let form: SessionManager.MultipartFormDataEncodingResult = await awaited { done in
+      manager.upload(
+        multipartFormData: { $0.append(Data("v".utf8), withName: "k") }, to: url,
+        queue: .global(), encodingCompletion: { done(UncheckedBox(value: $0)) })
+    }
+    guard case .success(let upload, _, _) = form else {
+      Issue.record("\(form)")
+      return
+    }
+    _ = await upload.ended()
+    #expect(upload.request?.value(forHTTPHeaderField: "X-Signature") == "signed")
+    #expect(manager.calls.all.suffix(2) == ["form", "data"])
+    #expect(await manager.request("").ended().error is AFError)
+    #expect(manager.calls.count == 7, "an invalid URL makes no request")
+  }
+
   @Test("Invalid arguments are reported to the handlers") func invalidArguments() async {
     let invalid = await manager.request("").ended()
     guard case .invalidURL(let url)? = invalid.error as? AFError else {

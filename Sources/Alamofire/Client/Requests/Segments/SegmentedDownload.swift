@@ -285,7 +285,7 @@ extension Session {
     interceptor: (any RequestInterceptor)? = nil, to destination: URL, options: DownloadRequest.Options = []
   ) -> SegmentedDownload {
     segmentedDownload(
-      RequestDescription(url: convertible, method: .get, headers: headers, modifier: nil), segments: segments,
+      RequestDescription(convertible, .get, headers, nil), segments: segments,
       minimumSegmentSize: minimumSegmentSize, mirrors: mirrors, checksum: checksum, interceptor: interceptor,
       to: destination, options: options)
   }

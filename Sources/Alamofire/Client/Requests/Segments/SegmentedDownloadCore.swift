@@ -266,8 +266,7 @@ final class SegmentedDownloadCore: RegisteredStream {
   private func send(_ segment: SegmentedTransfer.SegmentRequest) {
     guard let owner = session.owner else { return conclude(.failure(.sessionDeinitialized)) }
     let convertible = SegmentConvertible(core: self, request: segment)
-    let request = owner.stream(
-      convertible, runsUserCode: true, false, source.interceptor, false)
+    let request = owner.stream(convertible, false, source.interceptor, false)
     let credential = state.withLock { state in
       state.requests[segment.id] = request
       state.sources[segment.id] = segment.source

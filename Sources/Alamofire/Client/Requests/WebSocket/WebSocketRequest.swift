@@ -303,16 +303,15 @@ extension WebSocketRequest {
 // How the factories make their requests.
 extension Session {
   func webSocket(
-    _ convertible: any URLRequestConvertible, runsUserCode: Bool,
-    _ configuration: WebSocketRequest.Configuration, _ interceptor: (any RequestInterceptor)?,
-    _ shouldAutomaticallyResume: Bool?
+    _ convertible: any URLRequestConvertible, _ configuration: WebSocketRequest.Configuration,
+    _ interceptor: (any RequestInterceptor)?, _ shouldAutomaticallyResume: Bool?
   ) -> WebSocketRequest {
     let names = configuration.protocol.map { WebSocketClientHandshake.subprotocols(in: $0) } ?? []
     let flow = WebSocketFlow(configuration.channelOptions, subprotocols: names)
     let request = WebSocketRequest(
       core.parts(
-        of: convertible, runsUserCode: runsUserCode, kind: WebSocketKind(flow: flow), interceptor,
-        shouldAutomaticallyResume),
+        of: convertible, runsUserCode: convertible.convertsByUserCode, kind: WebSocketKind(flow: flow),
+        interceptor, shouldAutomaticallyResume),
       flow: flow, configuration: configuration)
     request.core.setUp(request, isEager: requestSetup == .eager)
     return request
