@@ -89,6 +89,43 @@ struct ConversionTests {
     #expect(fake.requests.first?.idleTimeout == .seconds(7))
   }
 
+  /// An encoding that contains what it writes.
+  private struct OwnBody: ParameterEncoding {
+    let calls = Recorder<Bool>()
+
+    func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws -> URLRequest {
+      calls.add(parameters == nil)
+      var request = try urlRequest.asURLRequest()
+      request.httpBody = Data("own".utf8)
+      return request
+    }
+  }
+
+  @Test("An encoding of the caller's is called for a request without parameters") func ownEncoding() async {
+    let session = Session.retained(fake: fake)
+    let encoding = OwnBody()
+    let request = session.request("http://a.test/", method: .post, encoding: encoding)
+    #expect(await request.end().error == nil)
+    let download = session.download("http://a.test/", method: .post, encoding: encoding)
+    let response = await download.ended()
+    response.removeFile()
+    #expect(response.error == nil)
+    #expect(fake.requests.map { $0.body.bytes } == [Data("own".utf8), Data("own".utf8)])
+    #expect(encoding.calls.values == [true, true])
+  }
+
+  @Test("The built-in encodings leave a request without parameters unchanged") func builtInEncodings() async {
+    let session = Session.retained(fake: fake)
+    let encodings: [any ParameterEncoding] = [
+      URLEncoding.default, URLEncoding.httpBody, JSONEncoding.default,
+    ]
+    for encoding in encodings {
+      #expect(await session.request("http://a.test/?a", method: .post, encoding: encoding).end().error == nil)
+    }
+    #expect(fake.urls == ["http://a.test/?a", "http://a.test/?a", "http://a.test/?a"])
+    #expect(fake.requests.allSatisfy { !$0.body.isPresent && $0.value("Content-Type") == nil })
+  }
+
   @Test("A GET with a body is refused unless it is allowed") func bodyOfGET() async throws {
     let session = Session.retained(fake: fake)
     var request = try URLRequest(url: "http://a.test/", method: .get)

@@ -132,6 +132,12 @@ struct RequestDescription: URLRequestConvertible {
     self.modifier = modifier
   }
 
+  /// Encodes parameters into the request. Without parameters, an encoding of the caller's is called, too.
+  mutating func add(_ parameters: Parameters?, encodedBy encoding: any ParameterEncoding) {
+    guard parameters != nil || !encoding.isBuiltIn else { return }
+    encode = { $0 = try encoding.encode($0, with: parameters) }
+  }
+
   func asURLRequest() throws -> URLRequest {
     var request = try URLRequest(url: url, method: method, headers: headers)
     try modifier?(&request)
@@ -160,6 +166,11 @@ extension URLRequestConvertible {
     }
     return description.runsUserCode
   }
+}
+
+extension ParameterEncoding {
+  /// Whether the encoding is one of the library, which leaves a request without parameters unchanged.
+  fileprivate var isBuiltIn: Bool { Self.self == URLEncoding.self || Self.self == JSONEncoding.self }
 }
 
 extension Session {

@@ -81,7 +81,7 @@ open class Session: @unchecked Sendable {
     requestModifier: RequestModifier? = nil
   ) -> DataRequest {
     var description = RequestDescription(convertible, method, headers, requestModifier)
-    if let parameters { description.encode = { $0 = try encoding.encode($0, with: parameters) } }
+    description.add(parameters, encodedBy: encoding)
     return request(
       description, interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume)
   }
@@ -339,7 +339,7 @@ open class Session: @unchecked Sendable {
     requestModifier: RequestModifier? = nil, to destination: DownloadRequest.Destination? = nil
   ) -> DownloadRequest {
     var description = RequestDescription(convertible, method, headers, requestModifier)
-    if let parameters { description.encode = { $0 = try encoding.encode($0, with: parameters) } }
+    description.add(parameters, encodedBy: encoding)
     return download(
       description, interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume,
       to: destination)

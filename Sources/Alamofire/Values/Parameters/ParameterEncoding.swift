@@ -30,7 +30,8 @@ public protocol ParameterEncoding: Sendable {
   ///
   /// - Parameters:
   ///   - urlRequest: The request.
-  ///   - parameters: The parameters; for `nil`, the built-in encodings return the request unchanged.
+  ///   - parameters: The parameters. An encoding of your own is also called for a request without parameters, with
+  ///     `nil`; the built-in encodings return such a request unchanged.
   /// - Throws: Any error; if it is not an ``AFError``, it is wrapped in ``AFError/parameterEncodingFailed(reason:)``
   ///   with `.customEncodingFailed`.
   func encode(
