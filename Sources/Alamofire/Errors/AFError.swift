@@ -24,7 +24,8 @@ public import Foundation
 public indirect enum AFError: Error, Sendable {
   /// The body of an upload could not be created.
   case createUploadableFailed(error: any Error)
-  /// A `URLRequestConvertible` failed with an error that is not an ``AFError``.
+  /// A `URLRequestConvertible`, a modifier or an encoder of the caller's failed with an error that is not an
+  /// ``AFError``.
   case createURLRequestFailed(error: any Error)
   /// A downloaded file could not be moved to its destination.
   case downloadedFileMoveFailed(error: any Error, source: URL, destination: URL)
@@ -148,7 +149,7 @@ extension AFError {
     case missingURL
     /// The parameters cannot be written as JSON.
     case jsonEncodingFailed(error: any Error)
-    /// An encoding of the user's own failed.
+    /// An encoding of the caller's failed. The library never creates this case; such an encoding may throw it.
     case customEncodingFailed(error: any Error)
   }
 

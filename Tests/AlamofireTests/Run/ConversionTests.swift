@@ -126,6 +126,39 @@ struct ConversionTests {
     #expect(fake.requests.allSatisfy { !$0.body.isPresent && $0.value("Content-Type") == nil })
   }
 
+  private struct ThrowingEncoding: ParameterEncoding, ParameterEncoder {
+    var error: any Error & Sendable
+
+    func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws -> URLRequest {
+      throw error
+    }
+
+    func encode<Value: Encodable & Sendable>(_ parameters: Value?, into request: URLRequest) throws
+      -> URLRequest
+    {
+      throw error
+    }
+  }
+
+  @Test("An error of an encoding or an encoder is wrapped unless it is an AFError") func encoderErrors() async
+  {
+    let session = Session.retained(fake: fake)
+    func errors(_ error: any Error & Sendable) async -> [AFError?] {
+      let throwing = ThrowingEncoding(error: error)
+      return [
+        await session.request("http://a.test/", parameters: ["a": 1], encoding: throwing).end().error,
+        await session.request("http://a.test/", parameters: ["a": "1"], encoder: throwing).end().error,
+      ]
+    }
+    for error in await errors(TestError()) {
+      #expect(error?.isCreateURLRequestError == true)
+      #expect(error?.underlyingError as? TestError == TestError())
+    }
+    let own = AFError.parameterEncodingFailed(reason: .customEncodingFailed(error: TestError()))
+    for error in await errors(own) { #expect(error?.isParameterEncodingError == true) }
+    #expect(fake.requests.isEmpty)
+  }
+
   @Test("A GET with a body is refused unless it is allowed") func bodyOfGET() async throws {
     let session = Session.retained(fake: fake)
     var request = try URLRequest(url: "http://a.test/", method: .get)

@@ -22,8 +22,8 @@ public protocol ParameterEncoder: Sendable {
   /// - Parameters:
   ///   - parameters: The value; for `nil`, the built-in encoders return the request unchanged.
   ///   - request:    The request.
-  /// - Throws: Any error; if it is not an ``AFError``, it is wrapped in ``AFError/parameterEncoderFailed(reason:)``
-  ///   with `.encoderFailed`.
+  /// - Throws: Any error; if it is not an ``AFError``, the request fails with
+  ///   ``AFError/createURLRequestFailed(error:)``, which contains it.
   func encode<Parameters: Encodable & Sendable>(
     _ parameters: Parameters?, into request: URLRequest
   ) throws -> URLRequest

@@ -32,8 +32,8 @@ public protocol ParameterEncoding: Sendable {
   ///   - urlRequest: The request.
   ///   - parameters: The parameters. An encoding of your own is also called for a request without parameters, with
   ///     `nil`; the built-in encodings return such a request unchanged.
-  /// - Throws: Any error; if it is not an ``AFError``, it is wrapped in ``AFError/parameterEncodingFailed(reason:)``
-  ///   with `.customEncodingFailed`.
+  /// - Throws: Any error; if it is not an ``AFError``, the request fails with
+  ///   ``AFError/createURLRequestFailed(error:)``, which contains it.
   func encode(
     _ urlRequest: any URLRequestConvertible, with parameters: Parameters?
   ) throws -> URLRequest
