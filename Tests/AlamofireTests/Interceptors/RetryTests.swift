@@ -324,6 +324,72 @@ struct RetryTests {
     #expect(spy.retryCount == 0)
   }
 
+  /// Retains its completion, and never answers.
+  private final class SilentRetrier: RequestInterceptor {
+    let isAsked = Latch()
+    private let completions = Recorder<@Sendable (RetryResult) -> Void>()
+
+    func retry(
+      _ request: Request, for session: Session, dueTo error: any Error,
+      completion: @escaping @Sendable (RetryResult) -> Void
+    ) {
+      completions.add(completion)
+      isAsked.open()
+    }
+
+    /// Answers after the cancellation.
+    func answer() { for completion in completions.values { completion(.doNotRetry) } }
+  }
+
+  @Test("After a cancellation no further retrier is asked", arguments: [false, true])
+  func cancelledWhileAsking(endsSession: Bool) async {
+    let silent = SilentRetrier()
+    let spy = SpyInterceptor(retry: { _, _, _ in .doNotRetryWithError(TestError()) })
+    let session = Session.retained(fake: FakeTransport(.failure(.connectionLost)), interceptor: silent)
+    let request = session.request("http://a.test/", interceptor: spy).retry(using: spy)
+    async let response = request.end()
+    await silent.isAsked.wait()
+    if endsSession { session.session.invalidateAndCancel() } else { request.cancel() }
+    let error = await response.error
+    #expect(spy.retryCount == 0)
+    if endsSession {
+      #expect(error?.isSessionInvalidatedError == true)
+    } else {
+      #expect((error?.underlyingError as? URLError)?.code == .networkConnectionLost)
+    }
+  }
+
+  @Test("After a cancellation an interceptor asks none of its other retriers", arguments: [false, true])
+  func cancelledInterceptor(isLate: Bool) async {
+    let silent = SilentRetrier()
+    let spy = SpyInterceptor(retry: { _, _, _ in .doNotRetryWithError(TestError()) })
+    let fake = FakeTransport(isLate ? .text("not JSON") : .failure(.connectionLost))
+    let request = Session.retained(fake: fake).request(
+      "http://a.test/", interceptor: Interceptor(retriers: [silent, spy]))
+    if isLate { #expect(await request.end().error == nil) }
+    async let response = decoded(request)
+    await silent.isAsked.wait()
+    request.cancel()
+    silent.answer()
+    let error = await response.error
+    #expect(spy.retryCount == 0)
+    #expect(isLate ? error?.isResponseSerializationError == true : error?.isSessionTaskError == true)
+  }
+
+  @Test("After the cancellation of a late handler no further retrier is asked")
+  func cancelledWhileAskingForLateHandler() async {
+    let silent = SilentRetrier()
+    let spy = SpyInterceptor(retry: { _, _, _ in .doNotRetryWithError(TestError()) })
+    let request = Session.retained(fake: FakeTransport(.text("not JSON")), interceptor: silent)
+      .request("http://a.test/", interceptor: spy)
+    #expect(await request.end().error == nil)
+    async let response = decoded(request)
+    await silent.isAsked.wait()
+    request.cancel()
+    #expect(await response.error?.isResponseSerializationError == true)
+    #expect(spy.retryCount == 0 && request.isFinished)
+  }
+
   @Test("A cancellation by the retrier ends the request") func cancelledByRetrier() async {
     let spy = SpyInterceptor(retry: { request, _, _ in
       request.cancel()

@@ -100,8 +100,9 @@ public enum RetryResult: Sendable {
 /// Decides whether a failed request is sent again.
 ///
 /// A retrier is called if the creation of the request, an adapter, the transfer or a validator failed. It is also
-/// called once for each handler whose serialization failed. The retrier is never called after a cancellation, and never
-/// on the engine's thread. Of several retriers, the first result other than ``RetryResult/doNotRetry`` is used.
+/// called once for each handler whose serialization failed. The retrier is never called after a cancellation, even if
+/// an earlier retrier was called before, and never on the engine's thread. Of several retriers, the first result other
+/// than ``RetryResult/doNotRetry`` is used.
 /// Releasing the completion without a call counts as ``RetryResult/doNotRetry``.
 @preconcurrency
 public protocol RequestRetrier: Sendable {
@@ -141,7 +142,7 @@ extension RequestInterceptor {
 /// Adapters run in their order, each on the request of the previous one, until the first failure. Retriers are called
 /// in their order, until the first result other than ``RetryResult/doNotRetry``. An adapter that releases its
 /// completion without calling it fails the request; such a retrier counts as ``RetryResult/doNotRetry``. Only the
-/// first call of a completion has an effect.
+/// first call of a completion has an effect. If the request is cancelled, no further retrier is called.
 ///
 /// ```swift
 /// let interceptor = Interceptor(
@@ -210,7 +211,7 @@ open class Interceptor: RequestInterceptor, @unchecked Sendable {
     _ request: Request, for session: Session, dueTo error: any Error,
     completion: @escaping @Sendable (RetryResult) -> Void
   ) {
-    Self.ask(retriers[...], completion: completion) { retrier, completion in
+    Self.ask(retriers[...], about: request, completion: completion) { retrier, completion in
       retrier.retry(request, for: session, dueTo: error, completion: completion)
     }
   }
@@ -236,14 +237,14 @@ open class Interceptor: RequestInterceptor, @unchecked Sendable {
   }
 
   private static func ask(
-    _ retriers: ArraySlice<any RequestRetrier>, completion: @escaping Answered,
+    _ retriers: ArraySlice<any RequestRetrier>, about request: Request, completion: @escaping Answered,
     calling call: @escaping @Sendable (any RequestRetrier, @escaping Answered) -> Void
   ) {
-    guard let retrier = retriers.first else { return completion(.doNotRetry) }
+    guard let retrier = retriers.first, request.core.mayAttemptAgain else { return completion(.doNotRetry) }
     let rest = retriers.dropFirst()
     let next = GuardedCompletion(whenForgotten: RetryResult.doNotRetry) { result in
       switch result {
-      case .doNotRetry: Self.ask(rest, completion: completion, calling: call)
+      case .doNotRetry: Self.ask(rest, about: request, completion: completion, calling: call)
       case .retry, .retryWithDelay, .doNotRetryWithError: completion(result)
       }
     }

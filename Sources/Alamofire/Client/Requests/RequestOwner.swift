@@ -292,14 +292,15 @@ extension Request {
   /// The error that replaces a failure because the session has ended. A late handler keeps its failure.
   private var reasonToRefuse: AFError? { core.refusesRetry ? nil : core.session.reasonOfEnd }
 
-  /// Asks the retriers in their order. The first answer other than `.doNotRetry` counts.
+  /// Asks the retriers in their order. The first answer other than `.doNotRetry` counts. A cancellation answers for the
+  /// retrier that is being asked, and the rest are not asked.
   ///
   /// - Parameter isOpen: Whether ``RequestDelegate/retryRequest(_:withDelay:)`` may answer as well.
   func retriersAnswer(to error: AFError, isOpen: Bool = false) async -> RetryResult {
     let retriers = interceptorsInOrder
-    guard !retriers.isEmpty, !isCancelled, session.owner != nil else { return .doNotRetry }
+    guard !retriers.isEmpty, session.owner != nil else { return .doNotRetry }
     defer { if isOpen { additions.withLock { $0.value.retryAnswer = nil } } }
-    for retrier in retriers {
+    for retrier in retriers where core.mayAttemptAgain {
       let answer = await SingleCompletion.answer(
         whenForgotten: RetryResult.doNotRetry, whenCancelled: .doNotRetry
       ) { completion in

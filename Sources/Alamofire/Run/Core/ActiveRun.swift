@@ -118,6 +118,9 @@ extension RequestCore {
   /// Whether no attempt may follow because of a late handler.
   var refusesRetry: Bool { state.withLock { $0.lifecycle.refusesRetry } }
 
+  /// Whether another attempt may be made.
+  var mayAttemptAgain: Bool { state.withLock { $0.lifecycle.mayAttemptAgain } }
+
   /// Whether only handlers are served that were added after the end.
   var servesLateHandlers: Bool { state.withLock { $0.lifecycle.servesLateHandlers } }
 
