@@ -87,7 +87,7 @@ extension RequestCore {
     let isDiscarded = isCancelled && transfer.discard(after: run)
     guard isCancelled || transfer.noteDelivering(after: run) else {
       let error = session.reasonOfEnd
-      for sink in served { sink.replaceFailure(with: error) }
+      for sink in served { sink.replaceFailure(with: error, parsed: nil) }
       announce()
       for sink in served { sink.deliver() }
       return

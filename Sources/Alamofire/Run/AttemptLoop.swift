@@ -209,14 +209,18 @@ extension AttemptLoop {
   /// - Parameter error: Replaces the failure.
   private mutating func refuseRetry(with error: AFError? = nil) -> Outcome<AttemptLoop> {
     if let error = error ?? core.kind.finalError(of: core) {
-      if let sink = failedSink { sink.replaceFailure(with: error) } else { core.replaceError(error) }
+      if let sink = failedSink {
+        sink.replaceFailure(with: error, parsed: failure)
+      } else {
+        core.replaceError(error)
+      }
     }
     failedSink = nil
     return .event(.retry(isRequested: false))
   }
 
   mutating func prepareRetry() -> Outcome<AttemptLoop> {
-    guard core.prepareRetry(of: request, because: .retrier, failedSink: failedSink) else {
+    guard core.prepareRetry(of: request, because: .retrier) else {
       failedSink = nil
       return .event(.failed)
     }

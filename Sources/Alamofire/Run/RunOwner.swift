@@ -104,7 +104,8 @@ enum RunNotice: Sendable {
   case stored(Result<URL, AFError>)
 
   // MARK: The end of a run
-  case retrying(ofSink: (any ResponseSink)?)
+  /// Another attempt follows, and replaces the responses of the handlers.
+  case retrying(after: ShortList<any ResponseSink>)
   /// The request has ended. Its state is final.
   case finished(ShortList<any ResponseSink>)
 }

@@ -170,6 +170,76 @@ struct EventOrderTests {
       ])
   }
 
+  /// A monitor that records the responses of handlers, and whether they failed.
+  private final class ParseSpy: EventMonitor {
+    let queue = DispatchQueue(label: "parse spy")
+    private let events = Recorder<String>()
+
+    /// The recorded events, after all dispatched events are delivered.
+    var reported: [String] {
+      queue.sync {}
+      return events.values
+    }
+
+    func requestIsRetrying(_ request: Request) { events.add("retrying") }
+    func requestDidFinish(_ request: Request) { events.add("finish") }
+    func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, AFError>) {
+      add(response)
+    }
+    func request<Value: Sendable>(
+      _ request: DataRequest, didParseResponse response: DataResponse<Value, AFError>
+    ) { add(response) }
+
+    private func add<Value>(_ response: DataResponse<Value, AFError>) {
+      let result =
+        response.error.map { $0.isResponseSerializationError ? "unreadable" : "failed" } ?? "parsed"
+      events.add("\(Value.self) \(result)")
+    }
+  }
+
+  @Test("Each attempt reports the responses of all handlers that it has served") func retriedSerializer()
+    async
+  {
+    let parses = ParseSpy()
+    let fake = FakeTransport(.text("not JSON"), .json("[1]"))
+    let request = Session.retained(
+      fake: fake, interceptor: SpyInterceptor(retries: 1),
+      observers: SessionObservers(eventMonitors: [parses])
+    ).request("http://a.test/", shouldAutomaticallyResume: false)
+    request.response(queue: .global()) { _ in }
+    let text = request.serializingString(automaticallyCancelling: false)
+    request.responseDecodable(of: [Int].self, queue: .global()) { _ in }
+    let last = request.serializingData()
+    request.resume()
+    #expect(await text.response.value == "[1]")
+    #expect(await last.response.value == Data("[1]".utf8))
+    #expect(
+      parses.reported == [
+        "Optional<Data> parsed", "String parsed", "Array<Int> unreadable", "retrying", "finish",
+        "Optional<Data> parsed", "String parsed", "Array<Int> parsed", "Data parsed",
+      ])
+  }
+
+  @Test("The failure of a serializer is reported although a retrier replaces it", arguments: [false, true])
+  func replacedFailure(isAwaited: Bool) async {
+    let parses = ParseSpy()
+    let spy = SpyInterceptor(retry: { _, _, _ in .doNotRetryWithError(TestError()) })
+    let request = Session.retained(
+      fake: FakeTransport(.text("not JSON")), interceptor: spy,
+      observers: SessionObservers(eventMonitors: [parses])
+    ).request("http://a.test/")
+    let error =
+      isAwaited
+      ? await request.serializingDecodable([Int].self).response.error
+      : await withCheckedContinuation { continuation in
+        request.responseDecodable(of: [Int].self, queue: .global()) {
+          continuation.resume(returning: $0.error)
+        }
+      }
+    #expect(error?.isRequestRetryError == true)
+    #expect(parses.reported == ["finish", "Array<Int> unreadable"])
+  }
+
   @Test("The body of a redirect is not reported as written", arguments: [false, true])
   func redirectedDownload(wantsProgress: Bool) async {
     let fake = FakeTransport(

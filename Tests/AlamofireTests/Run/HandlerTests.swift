@@ -191,7 +191,7 @@ struct HandlerTests {
     var runsUserCode: Bool { false }
     func postpone(_ outcome: RequestOutcome) -> Bool { false }
     func serialize(_ outcome: RequestOutcome) -> AFError? { nil }
-    func replaceFailure(with error: AFError) {}
+    func replaceFailure(with error: AFError, parsed: AFError?) {}
     func announce(to request: any RunOwner) {}
 
     func deliver() {

@@ -132,7 +132,7 @@ import Testing
     var runsUserCode: Bool { false }
     func postpone(_ outcome: RequestOutcome) -> Bool { false }
     func serialize(_ outcome: RequestOutcome) -> AFError? { nil }
-    func replaceFailure(with error: AFError) {}
+    func replaceFailure(with error: AFError, parsed: AFError?) {}
     func deliver() {}
     func announce(to request: any RunOwner) {}
   }

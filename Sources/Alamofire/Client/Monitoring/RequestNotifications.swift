@@ -209,8 +209,8 @@ extension Request {
     case .uploadable(let result): notifyUploadable(result)
     case .destination(let url): notifyDestination(url)
     case .stored(let result): notifyStored(result)
-    case .retrying(ofSink: let sink):
-      sink?.announce(to: request)
+    case .retrying(after: let served):
+      for sink in served { sink.announce(to: request) }
       notifyMonitors { $0.requestIsRetrying(request) }
     case .finished(let served):
       notifyMonitors { $0.requestDidFinish(request) }

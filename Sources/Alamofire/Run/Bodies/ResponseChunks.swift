@@ -142,7 +142,7 @@ final class ResponseChunkReader: StreamHandler, ResponseSink {
   var runsUserCode: Bool { true }
   func postpone(_ outcome: RequestOutcome) -> Bool { false }
   func serialize(_ outcome: RequestOutcome) -> AFError? { nil }
-  func replaceFailure(with error: AFError) {}
+  func replaceFailure(with error: AFError, parsed: AFError?) {}
   func announce(to request: any RunOwner) {}
 
   // The reader has all chunks: see ``receiveRest(of:)``.

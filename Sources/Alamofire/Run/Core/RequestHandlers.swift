@@ -50,6 +50,9 @@ struct RequestHandlers: Sendable {
     return sinks[servedCount]
   }
 
+  /// The handlers whose response was created since the last attempt, in their order.
+  var served: ShortList<any ResponseSink> { ShortList(sinks.prefix(servedCount)) }
+
   /// Begins with the first handler again, because another attempt follows.
   mutating func restart() { servedCount = 0 }
 

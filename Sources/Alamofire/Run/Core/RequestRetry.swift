@@ -12,16 +12,17 @@ extension RequestCore {
   }
 
   /// Resets the request to its state before the first attempt, except for its handlers and counters. Every further
-  /// attempt begins here.
+  /// attempt begins here. Monitors receive the responses that were created for handlers, because the next attempt
+  /// creates others.
   ///
-  /// - Parameter sink: The handler whose serializer failed. Monitors receive its response as parsed.
   /// - Returns: False, without a change, if no further attempt may be made.
-  func prepareRetry(
-    of request: any RunOwner, because cause: RetryCause, failedSink sink: (any ResponseSink)? = nil
-  ) -> Bool {
+  func prepareRetry(of request: any RunOwner, because cause: RetryCause) -> Bool {
+    let notifies = notifiesMonitors
+    var served: ShortList<any ResponseSink> = []
     // The attempt leaves errors, body streams and handlers of the caller, which are released outside the lock.
     let left = state.withLock { state -> LeftByAttempt? in
       let left = LeftByAttempt(state)
+      if notifies { served = state.handlers.served }
       guard state.beginRetry(because: cause) else { return nil }
       state.resetForRetry(because: cause)
       // The readers of the body have received all of it.
@@ -35,7 +36,7 @@ extension RequestCore {
     guard left != nil else { return false }
     if cause == .continuation { return true }
     kind.beginAgain(because: cause)
-    if notifiesMonitors { request.notify(.retrying(ofSink: sink)) }
+    if notifies { request.notify(.retrying(after: served)) }
     return true
   }
 }

@@ -37,9 +37,10 @@ final class AwaitedSink<Value: Sendable>: DeliveryLatch, ResponseSink, @unchecke
     return failure
   }
 
-  func replaceFailure(with error: AFError) {
+  func replaceFailure(with error: AFError, parsed: AFError?) {
     guard isPrepared else { return }
     failure = error
+    parsedFailure = parsed
   }
 
   /// Waits for the response. If the surrounding task is cancelled, `request` is cancelled.
@@ -66,11 +67,12 @@ final class AwaitedSink<Value: Sendable>: DeliveryLatch, ResponseSink, @unchecke
   }
 
   func announce(to request: any RunOwner) {
-    if isPrepared { request.parsed(outcome, duration, result) }
+    if isPrepared { request.parsed(outcome, duration, parsedFailure.map { .failure($0) } ?? result) }
   }
 
   private func make() {
     forget()
+    parsedFailure = nil
     let memory = UnsafeMutablePointer<Value>.allocate(capacity: 1)
     do throws(AFError) {
       try serialization.serialize(outcome, into: memory, duration: &duration)
@@ -136,6 +138,8 @@ class DeliveryLatch: @unchecked Sendable {
   // The properties of the value's response, here because this class is not generic.
   @exclusivity(unchecked) final var outcome = RequestOutcome()
   @exclusivity(unchecked) final var failure: AFError?
+  /// The failure of the serializer, if a retrier's error has replaced it.
+  @exclusivity(unchecked) final var parsedFailure: AFError?
   @exclusivity(unchecked) final var duration: TimeInterval = 0
 
   /// The response, and the tasks that await it.

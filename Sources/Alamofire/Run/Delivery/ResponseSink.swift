@@ -13,8 +13,11 @@ protocol ResponseSink: AnyObject, Sendable {
   /// Makes the response of the outcome and stores it. Returns the failure of the serializer, if there is one, for the
   /// retriers. Called again after a retry.
   func serialize(_ outcome: RequestOutcome) -> AFError?
-  /// Replaces the error that ``serialize(_:)`` returned with a retrier's error.
-  func replaceFailure(with error: AFError)
+  /// Replaces the result that ``serialize(_:)`` has stored with an error, such as a retrier's.
+  ///
+  /// - Parameter parsed: The failure of the serializer, which monitors receive nevertheless. `nil` if they receive the
+  ///   error, too.
+  func replaceFailure(with error: AFError, parsed: AFError?)
   /// Delivers the response, once.
   func deliver()
   /// Delivers the response, and calls `completion` when the handler has returned. When tasks that await a response have
@@ -51,8 +54,15 @@ final class QueueSink<Kind: HandlerKind>: ResponseSink {
   private let queue: DispatchQueue
   private let serialization: Serialization<Kind.Value>
   private let handler: @Sendable (Response) -> Void
-  /// The response until its delivery.
-  private let response = Mutex<Response?>(nil)
+
+  private struct Made {
+    var response: Response?
+    /// The failure of the serializer, if a retrier's error has replaced it.
+    var parsedFailure: AFError?
+  }
+
+  /// The response until its delivery, for attempts and monitors.
+  private let made = Mutex(Made())
 
   init(
     queue: DispatchQueue, serialization: Serialization<Kind.Value>,
@@ -69,22 +79,28 @@ final class QueueSink<Kind: HandlerKind>: ResponseSink {
 
   func serialize(_ outcome: RequestOutcome) -> AFError? {
     let new: Response = serialization.response(to: outcome)
-    _ = response.withLock { replace(&$0, with: new) }
+    store(Made(response: new))
     return serialization.isSerialized ? new.result.failure : nil
   }
 
-  func replaceFailure(with error: AFError) {
-    _ = response.withLock { replace(&$0, with: $0?.failing(with: error)) }
+  func replaceFailure(with error: AFError, parsed: AFError?) {
+    let response = made.withLock { $0.response }
+    store(Made(response: response?.failing(with: error), parsedFailure: parsed))
   }
 
+  /// Stores the response. The former one is released outside the lock.
+  private func store(_ new: Made) { _ = made.withLock { replace(&$0, with: new) } }
+
   func announce(to request: any RunOwner) {
-    if let response = response.withLock({ $0 }) { Kind.announce(response, to: request) }
+    let made = made.withLock { $0 }
+    guard let response = made.response else { return }
+    Kind.announce(made.parsedFailure.map { response.failing(with: $0) } ?? response, to: request)
   }
 
   func deliver() { deliver {} }
 
   func deliver(then completion: @escaping @Sendable () -> Void) {
-    guard let response = response.withLock({ $0 }) else {
+    guard let response = made.withLock({ $0.response }) else {
       preconditionFailure("a handler was served before its response was made")
     }
     let handler = handler
@@ -178,7 +194,7 @@ extension EventSink {
     return nil
   }
 
-  func replaceFailure(with error: AFError) {}
+  func replaceFailure(with error: AFError, parsed: AFError?) {}
 
   // The outcome is not a response. Monitors are notified of each value of a stream when it is delivered.
   func announce(to request: any RunOwner) {}
