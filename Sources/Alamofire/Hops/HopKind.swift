@@ -84,4 +84,6 @@ struct KindTraits: OptionSet, Sendable {
   static let makesBodyByUserCode = KindTraits(rawValue: 128)
   /// Some responses are steps that the caller does not see.
   static let takesSteps = KindTraits(rawValue: 256)
+  /// The body of the response is a file, which is moved before the end of the task.
+  static let hasFile = KindTraits(rawValue: 512)
 }

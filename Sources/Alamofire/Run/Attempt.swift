@@ -21,6 +21,8 @@ struct Attempt: Sendable {
   private var converted: URLRequest?
   /// The result of the hops.
   var hops = HopResult()
+  /// The reason why the file of a download could not be moved. The task has ended well nevertheless.
+  var moveFailure: AFError?
   /// The first failure.
   var error: AFError?
 
@@ -28,7 +30,9 @@ struct Attempt: Sendable {
     self.request = request
     self.core = core
     let traits = core.traits
-    order = AttemptOrder(hasBody: traits.contains(.hasBody), isScheduled: traits.contains(.isScheduled))
+    order = AttemptOrder(
+      hasBody: traits.contains(.hasBody), isScheduled: traits.contains(.isScheduled),
+      hasFile: traits.contains(.hasFile))
   }
 
   mutating func fail(with error: AFError) {
@@ -44,8 +48,9 @@ struct Attempt: Sendable {
     case .announceTask: announceTask()
     case .schedule: core.kind.schedule(self)
     case .hops: .inner
-    case .announceTaskEnd: announceTaskEnd()
     case .waitForCookies: waitForCookies()
+    case .moveFile: core.kind.moveFile(of: self)
+    case .announceTaskEnd: announceTaskEnd()
     case .acceptResult: try core.kind.acceptResult(of: self)
     case .validate: try validate()
     }
@@ -114,18 +119,18 @@ struct Attempt: Sendable {
     }
   }
 
-  private func announceTaskEnd() -> Outcome<Attempt> {
-    let error = error
-    if error != nil { core.makeMissingExchange() }
-    let exchange = error == nil ? hops.exchange : core.state.withLock { $0.results.exchange }
-    return .task { [request] in await request.announceTaskEnd(exchange, error) }
-  }
-
   // MARK: The response
 
   /// Waits until the cookies of the response are where the caller will look for them.
   private func waitForCookies() -> Outcome<Attempt> {
     core.hasPendingCookies ? .gate(.cookies) { _ in .done } : .done
+  }
+
+  private func announceTaskEnd() -> Outcome<Attempt> {
+    let error = error
+    if error != nil { core.makeMissingExchange() }
+    let exchange = error == nil ? hops.exchange : core.state.withLock { $0.results.exchange }
+    return .task { [request] in await request.announceTaskEnd(exchange, error) }
   }
 
   /// Validates the response, once a handler has decided about its head.

@@ -15,7 +15,11 @@ protocol RequestKind: HopKind {
   /// Waits until a transfer of a background session may begin.
   func schedule(_ attempt: Attempt) -> Outcome<Attempt>
 
-  /// Handles the last response: it may be stored or moved, be an error, or lead to another attempt.
+  /// Moves the file of the response to its destination, if ``KindTraits/hasFile`` is set. A failure is kept for
+  /// ``acceptResult(of:)``, because it is an error of the attempt and not of its task, whose end is announced next.
+  func moveFile(of attempt: Attempt) -> Outcome<Attempt>
+
+  /// Handles the last response: it may be stored, be an error, or lead to another attempt.
   func acceptResult(of attempt: Attempt) throws(AFError) -> Outcome<Attempt>
 
   // MARK: The transfers
@@ -112,6 +116,7 @@ extension RequestKind {
   func convert(_ request: URLRequest, for core: RequestCore) throws -> URLRequest { request }
   func prepareBody(for attempt: Attempt) throws(AFError) -> Outcome<Attempt> { .done }
   func schedule(_ attempt: Attempt) -> Outcome<Attempt> { .done }
+  func moveFile(of attempt: Attempt) -> Outcome<Attempt> { .done }
   func acceptResult(of attempt: Attempt) throws(AFError) -> Outcome<Attempt> { .done }
   func content(for request: URLRequest, of core: RequestCore) throws(AFError) -> RequestBody? { nil }
   var trailers: RequestTrailers? { nil }

@@ -61,7 +61,7 @@ struct AttemptOrder: StepOrder {
     case convert, adapt, prepareBody, waitForResume, announceTask, schedule
     /// The steps of ``HopOrder``.
     case hops
-    case announceTaskEnd, waitForCookies, acceptResult, validate
+    case waitForCookies, moveFile, announceTaskEnd, acceptResult, validate
   }
 
   private(set) var result = StageEvent.done
@@ -72,10 +72,13 @@ struct AttemptOrder: StepOrder {
   private let hasBody: Bool
   /// Whether the request is a transfer of a background session, which waits for its turn.
   private let isScheduled: Bool
+  /// Whether the body of the response is a file. As with Foundation, delegates get it before the end of its task.
+  private let hasFile: Bool
 
-  init(hasBody: Bool, isScheduled: Bool) {
+  init(hasBody: Bool, isScheduled: Bool, hasFile: Bool) {
     self.hasBody = hasBody
     self.isScheduled = isScheduled
+    self.hasFile = hasFile
   }
 
   mutating func next(after event: StageEvent) -> AttemptStep? {
@@ -96,9 +99,9 @@ struct AttemptOrder: StepOrder {
     case .waitForResume: event == .observed ? announceTask() : afterResume
     case .announceTask: afterResume
     case .schedule: .hops
-    case .hops: afterHops
-    case .announceTaskEnd: .waitForCookies
-    case .waitForCookies: hasFailed ? over(.failed) : .acceptResult
+    case .hops: .waitForCookies
+    case .waitForCookies: hasFile && !hasFailed ? .moveFile : endOfTask
+    case .moveFile, .announceTaskEnd: endOfTask
     case .acceptResult: event == .continued ? over(.continued) : .validate
     case .validate: nil
     }
@@ -111,12 +114,18 @@ struct AttemptOrder: StepOrder {
 
   private var afterResume: AttemptStep { isScheduled ? .schedule : .hops }
 
-  private var afterHops: AttemptStep { taskIsAnnounced ? .announceTaskEnd : .waitForCookies }
+  /// Announces the end of the task unless that was done. Then the attempt ends, if it has failed.
+  private var endOfTask: AttemptStep? {
+    mutating get {
+      if taskIsAnnounced { return .announceTaskEnd }
+      return hasFailed ? over(.failed) : .acceptResult
+    }
+  }
 
   /// Continues after the first failure: the task ends, then the attempt.
   private mutating func fail() -> AttemptStep {
     hasFailed = true
-    return afterHops
+    return .waitForCookies
   }
 
   private mutating func over(_ result: StageEvent) -> AttemptStep? {

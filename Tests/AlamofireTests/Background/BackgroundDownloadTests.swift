@@ -62,14 +62,22 @@ import Testing
   @Test("An outcome that the delegate has seen does not wait for a handler") func delegateAlone() async throws
   {
     final class Receiver: SessionDelegate, @unchecked Sendable {
+      let events = Recorder<String>()
+
       override func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
-      ) {}
+      ) { events.add("file \(FileManager.default.fileExists(atPath: location.path))") }
+
+      override func urlSession(
+        _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
+      ) { events.add("end \(error == nil)") }
     }
     let server = try HTTPTestServer(routes: VersionedFile(size: 1000).routes)
-    let session = fixture.session(delegate: Receiver(), startRequestsImmediately: false)
+    let receiver = Receiver()
+    let session = fixture.session(delegate: receiver, startRequestsImmediately: false)
     let request = session.download(server.url("/file"), to: fixture.destination("file")).resume()
     #expect(await eventually { request.isFinished })
+    #expect(receiver.events.values == ["file true", "end true"])
     #expect(await fixture.isEmptied(), "\(fixture.files)")
   }
 

@@ -163,10 +163,72 @@ struct EventOrderTests {
     #expect(
       spy.reported == [
         "requestDidResume", "didCreateInitialURLRequest", "didCreateURLRequest", "didCreateTask",
-        "didResumeTask", "didWriteData 1000 1000 1000", "didFinishCollecting", "didGatherMetrics",
-        "didCompleteWithError nil", "didFinishDownloadingTo", "didCreateDestinationURL",
-        "didFinishDownloadingUsing success", "didValidateDownload success", "didValidateDownload success",
+        "didResumeTask", "didWriteData 1000 1000 1000", "didFinishDownloadingTo", "didCreateDestinationURL",
+        "didFinishDownloadingUsing success", "didFinishCollecting", "didGatherMetrics",
+        "didCompleteWithError nil", "didValidateDownload success", "didValidateDownload success",
         "didCompleteTask nil", "requestDidFinish", "didParseResponse URL",
+      ])
+  }
+
+  static let endOfMovedTask = ["didFinishCollecting", "didGatherMetrics", "didCompleteWithError nil"]
+
+  @Test("A download that cannot be moved fails, but not its task") func failedMove() async throws {
+    let folder = try TemporaryFolder()
+    let target = folder["missing"].appendingPathComponent("file")
+    let request = session(FakeTransport()).download("http://a.test/", to: { _, _ in (target, []) }).validate()
+    #expect(await request.ended().error?.isDownloadedFileMoveError == true)
+    #expect(
+      spy.reported.suffix(9) == [
+        "didFinishDownloadingTo", "didCreateDestinationURL", "didFinishDownloadingUsing failure",
+      ] + Self.endOfMovedTask + ["didCompleteTask error", "requestDidFinish", "didParseResponse URL?"])
+  }
+
+  @Test("A download that is cancelled while it is moved") func cancelledMove() async throws {
+    let session = session(FakeTransport())
+    let files = Recorder<URL>()
+    let destination: DownloadRequest.Destination = { file, _ in
+      files.add(file)
+      session.cancelAllRequests()
+      return (file, [])
+    }
+    let request = session.download("http://a.test/", to: destination)
+    #expect(await request.ended().error?.isExplicitlyCancelledError == true)
+    let file = try #require(files.values.first)
+    #expect(files.count == 1 && !FileManager.default.fileExists(atPath: file.path))
+    #expect(
+      spy.reported.suffix(9) == [
+        "requestDidCancel", "didCancelTask", "didFinishDownloadingUsing failure",
+      ] + Self.endOfMovedTask + ["didCompleteTask error", "requestDidFinish", "didParseResponse URL?"])
+  }
+
+  @Test("A retry after a move that has failed announces the next file") func retriedMove() async throws {
+    let folder = try TemporaryFolder()
+    let target = folder["new"].appendingPathComponent("file")
+    let once = SpyInterceptor(retry: { _, _, count in
+      try? FileManager.default.createDirectory(
+        at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
+      return count == 1 ? .retry : .doNotRetry
+    })
+    let fake = FakeTransport(.text("first"), .text("second"))
+    let request = session(fake, interceptor: once).download("http://a.test/", to: { _, _ in (target, []) })
+    #expect(await request.ended().error == nil)
+    #expect(try Data(contentsOf: target) == Data("second".utf8))
+    let files = spy.reported.filter { $0.hasPrefix("didFinishDownloading") || $0.hasPrefix("didComplete") }
+    #expect(
+      files == [
+        "didFinishDownloadingTo", "didFinishDownloadingUsing failure", "didCompleteWithError nil",
+        "didCompleteTask error", "didFinishDownloadingTo", "didFinishDownloadingUsing success",
+        "didCompleteWithError nil", "didCompleteTask nil",
+      ])
+  }
+
+  @Test("A download that fails announces no file") func brokenDownload() async {
+    let fake = FakeTransport(.failure(.connectionLost))
+    #expect(await session(fake).download("http://a.test/").ended().error != nil)
+    #expect(
+      spy.reported.suffix(6) == [
+        "didFinishCollecting", "didGatherMetrics", "didCompleteWithError URLError", "didCompleteTask error",
+        "requestDidFinish", "didParseResponse URL?",
       ])
   }
 

@@ -9,16 +9,19 @@ struct ResumingTaskTests {
   private final class Collector: SessionDelegate, @unchecked Sendable {
     let files = Recorder<(task: Int, url: URL)>()
     let ends = Recorder<URLError.Code?>()
+    let events = Recorder<String>()
 
     override func urlSession(
       _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
     ) {
+      events.add("file")
       files.add((downloadTask.taskIdentifier, location))
     }
 
     override func urlSession(
       _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
     ) {
+      events.add("end")
       ends.add((error as? URLError)?.code)
     }
   }
@@ -44,6 +47,7 @@ struct ResumingTaskTests {
     #expect(identifier == task.taskIdentifier)
     #expect(try Data(contentsOf: location) == file.bytes)
     #expect(await collector.ends.wait(for: 2).last == .some(nil))
+    #expect(collector.events.values == ["end", "file", "end"])
     #expect(server.recordedRequests.last?.header("Range") == "bytes=70000-")
     #expect(request.tasks.count == 1, "the task is none of the request's")
   }

@@ -17,13 +17,15 @@ import Testing
   struct Orders {
     private let hasBody: Bool
     private let isScheduled: Bool
+    private let hasFile: Bool
     private var run = RunOrder()
     private var attempt: AttemptOrder?
     private var hops: HopOrder?
 
-    init(hasBody: Bool = false, isScheduled: Bool = false) {
+    init(hasBody: Bool = false, isScheduled: Bool = false, hasFile: Bool = false) {
       self.hasBody = hasBody
       self.isScheduled = isScheduled
+      self.hasFile = hasFile
     }
 
     mutating func next(after first: StageEvent) -> Step? {
@@ -46,7 +48,8 @@ import Testing
         } else {
           guard let step = run.next(after: event) else { return nil }
           guard step == .attempt else { return .run(step) }
-          (attempt, event) = (AttemptOrder(hasBody: hasBody, isScheduled: isScheduled), .begun)
+          attempt = AttemptOrder(hasBody: hasBody, isScheduled: isScheduled, hasFile: hasFile)
+          event = .begun
         }
       }
     }
@@ -297,6 +300,23 @@ import Testing
     #expect(steps.suffix(5).contains(.run(.recordFailure)))
   }
 
+  @Test("The file of a download is moved before the end of its task", arguments: [false, true])
+  func files(isObserved: Bool) {
+    let waits = (Step.attempt(.waitForResume), isObserved ? StageEvent.observed : .done)
+    let (begin, end) =
+      isObserved ? (Self.attempt(.announceTask), Self.attempt(.announceTaskEnd)) : ([], [])
+    let sent =
+      Self.request + begin + Self.first + Self.stored + Self.attempt(.waitForCookies, .moveFile) + end
+    #expect(
+      Self.steps(of: Orders(hasFile: true), waits) == sent + Self.attempt(.acceptResult, .validate) + Self.end
+    )
+    #expect(
+      Self.steps(of: Orders(hasFile: true), waits, (.attempt(.acceptResult), .failed))
+        == sent + Self.attempt(.acceptResult) + Self.failure + Self.end)
+    let failed = Self.steps(of: Orders(hasFile: true), waits, (.hop(.send), .transferFailed(.other)))
+    #expect(!failed.contains(.attempt(.moveFile)), "a failed transfer leaves no file")
+  }
+
   @Test("A retry begins with the conversion, a refused one delivers the failure")
   func retries() {
     let failed = Self.request + Self.first + Self.stored + Self.result + Self.failure
@@ -339,18 +359,24 @@ import Testing
         + Self.first + Self.stored + Self.result + Self.end)
   }
 
-  @Test("Runs with random events end, and announce as many ends as tasks", .seeded)
+  @Test("Runs with random events end, and announce as many ends as tasks, after their files", .seeded)
   func randomEvents() {
     var generator = Seed.generator()
     for _ in 0..<20_000 {
       var orders = Orders(
-        hasBody: .random(using: &generator), isScheduled: .random(using: &generator))
+        hasBody: .random(using: &generator), isScheduled: .random(using: &generator),
+        hasFile: .random(using: &generator))
       var next = orders.next(after: .begun)
-      var (count, open) = (0, 0)
+      var (count, open, hasEnded) = (0, 0, false)
       while let step = next, count < 100_000 {
         count += 1
+        if step == .attempt(.convert) { hasEnded = false }
         if step == .attempt(.announceTask) { open += 1 }
-        if step == .attempt(.announceTaskEnd) { open -= 1 }
+        if step == .attempt(.moveFile) { #expect(!hasEnded) }
+        if step == .attempt(.announceTaskEnd) {
+          open -= 1
+          hasEnded = true
+        }
         if step == .run(.recordFailure) { #expect(open == 0) }
         next = orders.next(after: Self.events(of: step).randomElement(using: &generator) ?? .done)
       }
@@ -364,7 +390,7 @@ import Testing
     case .hop(let step): events(of: step)
     case .attempt(.waitForResume): [.done, .observed, .failed]
     case .attempt(.acceptResult): [.done, .done, .continued, .failed]
-    case .attempt(.announceTaskEnd), .attempt(.waitForCookies): [.done]
+    case .attempt(.announceTaskEnd), .attempt(.waitForCookies), .attempt(.moveFile): [.done]
     case .attempt: [.done, .done, .failed]
     case .run(.askRetriers):
       [.retry(isRequested: true), .retry(isRequested: false), .retry(isRequested: false)]

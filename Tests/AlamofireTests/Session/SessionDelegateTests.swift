@@ -80,6 +80,20 @@ struct SessionDelegateTests {
     #expect(spy.calls.values == ["redirect /next", "response 200", "data 2", "metrics", "complete 0"])
   }
 
+  @Test("The file of a download is shown before the end of its task, with and without a destination")
+  func downloads() async throws {
+    let folder = try TemporaryFolder()
+    let targets = [nil, folder["file"], folder["missing"].appendingPathComponent("file")]
+    for target in targets {
+      let spy = Spy()
+      let destination = target.map { target -> DownloadRequest.Destination in { _, _ in (target, []) } }
+      let response = await session(FakeTransport(), spy).download("http://a.test/", to: destination).ended()
+      response.removeFile()
+      #expect(spy.calls.values == ["downloaded true", "metrics", "complete 0"])
+      #expect(response.error?.isDownloadedFileMoveError ?? false == (target == targets.last))
+    }
+  }
+
   @Test("A redirect that the delegate refuses is the response, without its body")
   func refusal() async {
     let fake = FakeTransport(.status(302, "moved", headers: [("Location", "/next")]))

@@ -10,7 +10,9 @@ final class DownloadKind: RequestKind {
 
   init(plan: DownloadPlan) { self.plan = plan }
 
-  var traits: KindTraits { plan.transfer == nil ? .passesBodyOn : [.passesBodyOn, .isScheduled] }
+  var traits: KindTraits {
+    plan.transfer == nil ? [.passesBodyOn, .hasFile] : [.passesBodyOn, .hasFile, .isScheduled]
+  }
   private var transfer: BackgroundTransfer? { plan.transfer }
 
   func convert(_ request: URLRequest, for core: RequestCore) throws -> URLRequest {
@@ -61,27 +63,25 @@ final class DownloadKind: RequestKind {
 
   // MARK: The file
 
-  func acceptResult(of attempt: Attempt) throws(AFError) -> Outcome<Attempt> {
+  func moveFile(of attempt: Attempt) -> Outcome<Attempt> {
     guard let exchange = attempt.hops.exchange, let source = plan.takeFile() else { return .done }
     let (core, request) = (attempt.core, attempt.request)
-    guard core.observers.contains(.task) else { return try move(source, exchange, of: attempt) }
+    guard core.observers.contains(.task) else { return move(source, exchange, of: attempt) }
     return .task {
       await request.announceFile(source)
-    } then: { (attempt, _) throws(AFError) in
-      try self.move(source, exchange, of: attempt)
+    } then: { attempt, _ in
+      self.move(source, exchange, of: attempt)
     }
   }
 
-  private func move(_ source: URL, _ exchange: Exchange, of attempt: Attempt) throws(AFError) -> Outcome<
-    Attempt
-  > {
+  private func move(_ source: URL, _ exchange: Exchange, of attempt: Attempt) -> Outcome<Attempt> {
     let (core, request) = (attempt.core, attempt.request)
     if let transfer { return move(source, of: transfer, exchange, of: attempt) }
     guard let destination = plan.destination, let response = exchange.responseForDestination else {
       // Before the event, because monitors may look for the file.
       plan.fileURL = source
       if core.notifiesMonitors { request.notify(.destination(source)) }
-      return try fileMoved(.success(source), of: attempt)
+      return fileMoved(.success(source), of: attempt)
     }
     return .task { () -> Result<URL, AFError> in
       let (target, options) = core.isCancelled ? (source, []) : destination(source, response)
@@ -91,8 +91,9 @@ final class DownloadKind: RequestKind {
       }
       if core.notifiesMonitors { request.notify(.destination(target)) }
       return DownloadPlan.move(source, to: target, options)
-    } then: { (attempt, result) throws(AFError) in
-      try self.fileMoved(result, of: attempt)
+    } then: { attempt, result in
+      attempt.moveFailure = result.failure
+      return self.fileMoved(result, of: attempt)
     }
   }
 
@@ -110,18 +111,21 @@ final class DownloadKind: RequestKind {
       if let url { transfer.noteLocation(url) }
       do throws(AFError) { try transfer.noteCompleted() } catch { return .failure(error) }
       return core.moved(source, of: transfer, plan, exchange, for: request)
-    } then: { (attempt, result) throws(AFError) in
-      try self.fileMoved(result, of: attempt)
+    } then: { attempt, result in
+      attempt.moveFailure = result.failure
+      return self.fileMoved(result, of: attempt)
     }
   }
 
   /// Stores the location of the file.
-  private func fileMoved(
-    _ result: Result<URL, AFError>, of attempt: Attempt
-  ) throws(AFError) -> Outcome<Attempt> {
+  private func fileMoved(_ result: Result<URL, AFError>, of attempt: Attempt) -> Outcome<Attempt> {
     if case .success(let url) = result { plan.fileURL = url }
     if attempt.core.notifiesMonitors { attempt.request.notify(.stored(result)) }
-    _ = try result.get()
+    return .done
+  }
+
+  func acceptResult(of attempt: Attempt) throws(AFError) -> Outcome<Attempt> {
+    if let failure = attempt.moveFailure { throw failure }
     return .done
   }
 

@@ -147,12 +147,17 @@ import Testing
 
   @Test("The closures of a download are called") func download() async throws {
     let folder = try Folder()
-    let (written, places) = (Notes<Int64>(), Notes<URL>())
+    let (written, places, events) = (Notes<Int64>(), Notes<URL>(), Notes<String>())
     manager.delegate.downloadTaskDidWriteData = { _, _, _, total, _ in written.add(total) }
-    manager.delegate.downloadTaskDidFinishDownloadingToURL = { _, _, file in places.add(file) }
+    manager.delegate.downloadTaskDidFinishDownloadingToURL = { _, _, file in
+      places.add(file)
+      events.add("file")
+    }
+    manager.delegate.taskDidComplete = { _, _, _ in events.add("end") }
     let target = folder.file("a")
     let response = await manager.download(server.url("/bytes/50")) { _, _ in (target, []) }.ended()
     #expect(response.error == nil && written.all.last == 50 && places.all == [response.temporaryURL])
+    #expect(events.all == ["file", "end"])
   }
 
   @Test("Calls of the delegate are forwarded to the request") func forwarding() async throws {
