@@ -123,8 +123,10 @@ struct PreparedRequest: Alamofire::URLRequestConvertible {
   private init(_ result: Swift.Result<URLRequest, NSError>) { self.result = result }
 
   init(_ convertible: any URLRequestConvertible) {
-    // A value need not become an object and a value again.
-    if let request = convertible as? URLRequest, request.url != nil {
+    // A value need not become an object and a value again. Without the comparison, Foundation would copy an object, and
+    // end the process if that has no URL.
+    if type(of: convertible) == URLRequest.self, let request = convertible as? URLRequest, request.url != nil
+    {
       result = .success(request)
     } else {
       result = Self.result(convertible.URLRequest)

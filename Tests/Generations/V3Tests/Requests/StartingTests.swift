@@ -155,9 +155,12 @@ import Testing
     await #expect(processExitsWith: .success) {
       var bare = URLRequest(url: try #require(URL(string: "http://127.0.0.1/")))
       bare.url = nil
+      let object = NSMutableURLRequest(url: try #require(URL(string: "http://127.0.0.1/")))
+      object.url = nil
       let manager = Manager.isolated()
       for request in [
         manager.request(bare), manager.request(.POST, bare), manager.upload(bare, data: Data()),
+        manager.request(object), manager.upload(object, data: Data()),
         manager.request(.POST, bare, parameters: ["a": 1], encoding: .JSON),
       ] {
         #expect(await request.end().fault == "NSURLErrorDomain \(NSURLErrorBadURL)")
