@@ -142,7 +142,7 @@ import Testing
     #expect(unchecked.status == .failure)
   }
 
-  @Test("What is no image, or a damaged one, is an error")
+  @Test("A file that is not an image, or a damaged one, is an error")
   func damaged() async throws {
     enqueue(Data("<html>".utf8), type: "image/png")
     let text = await Terminal.pipe.run("image", "info", server.url("/a"))

@@ -135,7 +135,7 @@ struct ImageExchange {
       Command.complain(FailureMessage.text(error, isVerbose: false), in: environment)
       return .failure
     }
-    // The body of a failure is no image, or not the one that was asked for.
+    // The body of a failure is not an image, or not the one that was asked for.
     if let code = response.response?.statusCode, !(200..<300).contains(code) {
       Command.complain(ReasonPhrase.sentence(code), in: environment)
       let status = ExitCode(statusCode: code)

@@ -220,7 +220,7 @@ package struct SegmentSources: Sendable {
     wait(index, at: now, for: .milliseconds(125 << failures), retryAfter)
   }
 
-  /// Lets a source wait that has refused another request while it answers some. That is no failure.
+  /// Lets a source wait that has refused another request while it answers some. That is not a failure.
   package mutating func refusedAnother(_ index: Int, at now: Duration, retryAfter: Duration? = nil) {
     wait(index, at: now, for: .milliseconds(250), retryAfter)
   }

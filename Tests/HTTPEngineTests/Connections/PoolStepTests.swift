@@ -119,7 +119,7 @@ import Testing
     }
   }
 
-  @Test("An exchange that leaves ends its own connection attempt, and not that of another one")
+  @Test("An exchange that leaves ends its own connection attempt, and no other one")
   func ownAttempt() async throws {
     try await ConnectionFixture.run { fixture in
       let pool = fixture.pool

@@ -64,7 +64,7 @@ extension Certificate {
     }
 
     static let noCertificate =
-      "This is no certificate; it has to be DER, or PEM (-----BEGIN CERTIFICATE-----)."
+      "This is not a certificate; it has to be DER, or PEM (-----BEGIN CERTIFICATE-----)."
   }
 
   /// Returns all certificates of a PEM text (RFC 7468) in their order, or the single one in DER bytes. Other text, and
@@ -190,7 +190,7 @@ public struct PublicKey: Sendable, Hashable, CustomStringConvertible {
   public static func all(in data: Data) throws -> [PublicKey] {
     guard let keys = X509PublicKey.all(in: data), !keys.isEmpty else {
       throw Certificate.ReadingError(
-        "This is no public key; it has to be DER (SubjectPublicKeyInfo), or PEM (-----BEGIN PUBLIC KEY-----)."
+        "This is not a public key; it has to be DER (SubjectPublicKeyInfo), or PEM (-----BEGIN PUBLIC KEY-----)."
       )
     }
     return keys.map { PublicKey(unchecked: $0) }
@@ -254,7 +254,7 @@ public struct PublicKeyPin: Sendable, Hashable, CustomStringConvertible {
 
     init(text: String, _ message: String) {
       self.text = text
-      errorDescription = "\"\(text.prefix(80))\" is no pin of a public key: \(message)."
+      errorDescription = "\"\(text.prefix(80))\" is not a pin of a public key: \(message)."
     }
   }
 
