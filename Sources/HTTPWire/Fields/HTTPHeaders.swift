@@ -270,10 +270,24 @@ package enum FieldName {
     }
   }
 
-  /// Whether a name is `other`, which has no capitals, without regard to ASCII case.
+  /// Whether a name is `other`, which has no capitals, without regard to ASCII case. Neither contains control
+  /// characters.
   static func equal(_ name: UnsafeRawBufferPointer, lowercase other: StaticString) -> Bool {
-    guard other.utf8CodeUnitCount == name.count else { return false }
-    for index in 0..<name.count where lowercased(name[index]) != other.utf8Start[index] { return false }
+    let count = other.utf8CodeUnitCount
+    guard count == name.count else { return false }
+    var index = 0
+    while count - index >= 8 {
+      let word = name.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+      let expected = UnsafeRawPointer(other.utf8Start).loadUnaligned(fromByteOffset: index, as: UInt64.self)
+      // This bit alone tells capitals from small letters, and control characters from others.
+      let bits: UInt64 = 0x2020_2020_2020_2020
+      guard word | bits == expected | bits else { return false }
+      index += 8
+    }
+    while index < count {
+      guard lowercased(name[index]) == other.utf8Start[index] else { return false }
+      index += 1
+    }
     return true
   }
 

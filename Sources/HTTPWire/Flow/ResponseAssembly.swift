@@ -86,7 +86,7 @@ package struct ResponseAssembly: Sendable {
   private mutating func headBegan(_ line: UnsafeRawBufferPointer) throws(HeadViolation) -> LineAction {
     let (status, version) = try FieldLineRules.status(line)
     state = .inHead(status: status, version: version)
-    lines.removeAll(keepingCapacity: true)
+    if !lines.isEmpty { lines.removeAll(keepingCapacity: true) }
     marks = []
     framing = MessageFraming()
     endsWithFraming = false

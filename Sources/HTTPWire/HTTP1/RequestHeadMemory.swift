@@ -6,7 +6,7 @@ package struct RequestHeadMemory: Sendable {
   /// The largest section that is stored, in bytes.
   private static var largestSection: Int { 4_096 }
 
-  private var origin: Origin?
+  private var origin = Origin(plainScheme: "", host: "", port: 0)
   private var fields: [HTTPHeader] = []
   /// The lines of `Host` and the fields. It is empty until the same fields were sent twice, so that fields which change
   /// with each request are not copied in vain.
@@ -42,12 +42,21 @@ package struct RequestHeadMemory: Sendable {
   /// them is ASCII and both have the same number of bytes.
   private func isLast(_ fields: [HTTPHeader], of origin: Origin) -> Bool {
     guard fields.count == self.fields.count, origin == self.origin else { return false }
+    // Requests without fields of their own share the fields of their session.
+    if isStored(fields) { return true }
     for index in fields.indices {
       guard Self.isSame(fields[index].name, self.fields[index].name),
         Self.isSame(fields[index].value, self.fields[index].value)
       else { return false }
     }
     return true
+  }
+
+  /// Whether the array is the one that is stored, in the same memory.
+  private func isStored(_ fields: [HTTPHeader]) -> Bool {
+    fields.withUnsafeBufferPointer { given in
+      self.fields.withUnsafeBufferPointer { given.baseAddress == $0.baseAddress }
+    }
   }
 
   private static func isSame(_ one: String, _ other: String) -> Bool {

@@ -138,7 +138,9 @@ package enum HeaderFieldRules {
 
   /// Whether a byte is valid in a token (RFC 9110 §5.6.2).
   static func isTokenByte(_ byte: UInt8) -> Bool {
-    byte < 0x80 && (byte < 0x40 ? lowTokenBytes : highTokenBytes) >> UInt64(byte & 0x3F) & 1 == 1
+    // Nearly all bytes of field names are letters.
+    if (byte | 0x20) &- 0x61 < 26 { return true }
+    return byte < 0x80 && (byte < 0x40 ? lowTokenBytes : highTokenBytes) >> UInt64(byte & 0x3F) & 1 == 1
   }
 
   /// The digits and `!#$%&'*+-.`, a bit for each byte below 0x40.

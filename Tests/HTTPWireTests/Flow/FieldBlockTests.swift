@@ -58,6 +58,26 @@ import Testing
     #expect(FieldBlock([]).value(of: "A") == nil)
   }
 
+  @Test("A name has a mark if it differs from a marked one in the case of letters alone", .seeded)
+  func marks() {
+    var random = Seed.generator()
+    let names = [
+      "etag", "expires", "cache-control", "last-modified", "set-cookie", "content-encoding", "keep-alive",
+    ]
+    let others = Array("abcxyzABCXYZ019-_.!|~^`".utf8)
+    for name in names {
+      let plain = Array(name.utf8)
+      for _ in 0..<200 {
+        var spelled = plain.map { (0x61...0x7A).contains($0) && Bool.random(using: &random) ? $0 ^ 0x20 : $0 }
+        #expect(FieldBlock(bytes: spelled + Array(": x\n".utf8)).marks.rawValue != 0, "\(spelled)")
+        spelled[Int.random(in: 0..<spelled.count, using: &random)] = others.randomElement(using: &random) ?? 0
+        let isName = String(decoding: spelled, as: UTF8.self).lowercased() == name
+        let marks = FieldBlock(bytes: spelled + Array(": x\n".utf8)).marks
+        #expect((marks.rawValue != 0) == isName, "\(String(decoding: spelled, as: UTF8.self))")
+      }
+    }
+  }
+
   @Test("Lines of all lengths end at their line feed, whatever their bytes") func lineLengths() {
     for length in 0...40 {
       for filler in ["x", "\u{9}", "\u{B}", "\u{8A}"] {
