@@ -39,6 +39,7 @@ extension HTTP1Connection {
   /// Processes bytes of the response. Retains the bytes that the exchange cannot accept yet.
   private func process(_ bytes: UnsafeRawBufferPointer, of exchange: Exchange) {
     var position = 0
+    let isFirst = exchange.times.responseStart == 0
     while carries(exchange), let receiving = machine?.receiving {
       // The response is over, and the request is still being sent.
       if case .done = receiving { return act(on: machine?.handle(.excessBytes) ?? .none) }
@@ -57,6 +58,7 @@ extension HTTP1Connection {
         guard contentReceived(bytes, range, &position, of: exchange) else { return }
       case .end:
         if reader.hasTrailers, let trailers = reader.trailers { exchange.trailersReceived(trailers) }
+        if isFirst { exchange.times.responseEnd = exchange.times.responseStart }
         return act(on: machine?.handle(.responseEnded(hasMore: position < bytes.count)) ?? .none)
       case .refuseHead: return fail(exchange.headTooLarge)
       case .refuse(let violation): return fail(exchange.invalid(violation))

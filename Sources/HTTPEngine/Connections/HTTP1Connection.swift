@@ -234,7 +234,7 @@ final class HTTP1Connection: Connection {
   }
 
   func dropOutput() {
-    output.removeAll(keepingCapacity: output.capacity <= Self.largestInlinedBody)
+    if !output.isEmpty { output.removeAll(keepingCapacity: output.capacity <= Self.largestInlinedBody) }
     outputStart = 0
   }
 

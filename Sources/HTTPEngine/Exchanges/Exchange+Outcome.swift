@@ -95,7 +95,7 @@ extension Exchange {
     values.requestStart = timing.microseconds(times.requestStart)
     values.requestEnd = timing.microseconds(times.requestEnd)
     values.responseStart = timing.microseconds(times.responseStart)
-    values.end = timing.microseconds(Clock.now())
+    values.end = timing.microseconds(times.responseEnd == 0 ? Clock.now() : times.responseEnd)
     values.requestHeaderBytes = sizes.requestHead
     values.requestBodyBytes = count.sent
     values.responseHeaderBytes = sizes.responseHead

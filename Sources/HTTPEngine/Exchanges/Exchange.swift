@@ -39,6 +39,8 @@ final class Exchange {
     var requestEnd: UInt64 = 0
     /// The time of the first byte of a response.
     var responseStart: UInt64 = 0
+    /// The time of the last byte of a response, if it was read together with the first one.
+    var responseEnd: UInt64 = 0
   }
 
   /// The sizes of what was sent and received, in bytes.

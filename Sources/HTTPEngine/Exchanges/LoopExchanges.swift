@@ -19,7 +19,7 @@ final class LoopExchanges {
   @exclusivity(unchecked) private var pools: [ConnectionKey: Pool] = [:]
   @exclusivity(unchecked) private var groups: [HostGroup.Key: HostGroup] = [:]
   /// The pool of the last request, because the next request mostly has the same one.
-  @exclusivity(unchecked) private var last: LastPool?
+  @exclusivity(unchecked) private var last: LastTarget<Pool>?
   @exclusivity(unchecked) private var keptPools = leastKeptPools
   @exclusivity(unchecked) private var pending: [PendingConnection] = []
   /// The connections that have completed a response since the sockets were last polled. They are reused once it is
@@ -48,19 +48,6 @@ final class LoopExchanges {
   /// idle connection has no buffer.
   @exclusivity(unchecked) private var rooms:
     (read: UnsafeMutableRawBufferPointer?, write: UnsafeMutableRawBufferPointer?)
-
-  private final class LastPool {
-    /// The origin of the request. If a proxy forwards it, the pool has the origin of the proxy.
-    let origin: Origin
-    let profile: ConnectionProfile
-    let pool: Pool
-
-    init(_ origin: Origin, _ profile: ConnectionProfile, _ pool: Pool) {
-      self.origin = origin
-      self.profile = profile
-      self.pool = pool
-    }
-  }
 
   init(_ state: LoopState, _ hostQueues: HostQueues) {
     self.state = state
@@ -171,9 +158,7 @@ final class LoopExchanges {
 
   private func pool(of request: WireRequest) throws(TransportFailure) -> Pool {
     let alternative = request.alternative
-    if alternative == nil, let last, request.goes(to: last.origin, with: last.profile) {
-      return last.pool
-    }
+    if alternative == nil, let last, last.receives(request) { return last.value }
     let profile = request.profile
     let proxy = try proxy(of: request)
     if alternative != nil, proxy != nil { throw .alternativeUnfit(request) }
@@ -181,7 +166,8 @@ final class LoopExchanges {
       to: request.origin, profile.options, alternative: alternative, proxy: proxy, mayForward: true)
     let key = ConnectionKey(request.origin, route, profile, isAlternative: alternative != nil)
     let pool = pools[key] ?? makePool(key, profile)
-    if alternative == nil { last = LastPool(request.origin, profile, pool) }
+    // If a proxy forwards the request, the pool has another origin.
+    if alternative == nil { last = LastTarget(request, pool) }
     return pool
   }
 

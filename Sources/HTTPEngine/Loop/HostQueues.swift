@@ -33,8 +33,7 @@ final class HostQueues {
 
   @exclusivity(unchecked) private(set) var hostQueues: [Key: Queue] = [:]
   /// The queue of the last request, because the next request mostly has the same host.
-  @exclusivity(unchecked) private var last: Queue?
-  @exclusivity(unchecked) private var lastProfile: ConnectionProfile?
+  @exclusivity(unchecked) private var last: LastTarget<Queue>?
   /// The number of requests in flight, and its limit.
   @exclusivity(unchecked) private var running = 0
   @exclusivity(unchecked) private var mostRunning = Int.max
@@ -100,7 +99,6 @@ final class HostQueues {
   private func forgetQueues(_ now: UInt64) {
     hostQueues = hostQueues.filter { !$0.value.admission.isForgettable(now) }
     last = nil
-    lastProfile = nil
     // The rest is examined again when it has doubled, so that the cost of a request stays constant.
     keptQueues = max(1024, hostQueues.count * 2)
   }
@@ -189,13 +187,12 @@ final class HostQueues {
   }
 
   private func hostQueue(of request: WireRequest) -> Queue {
-    if let last, let lastProfile, request.goes(to: last.key.origin, with: lastProfile) { return last }
+    if let last, last.receives(request) { return last.value }
     let profile = request.profile
     let key = Key(origin: request.origin, connections: profile.connectionsPerHost, limits: profile.hostLimits)
     let hostQueue = hostQueues[key] ?? Queue(key)
     hostQueues[key] = hostQueue
-    last = hostQueue
-    lastProfile = profile
+    last = LastTarget(request, hostQueue)
     return hostQueue
   }
 }
@@ -224,4 +221,20 @@ extension HostQueues {
     case nil: return .requestsOfSession
     }
   }
+}
+
+/// The queue or the pool of the last request, because the next request mostly goes to the same host.
+final class LastTarget<Value: AnyObject> {
+  private let origin: Origin
+  private let profile: ConnectionProfile
+  let value: Value
+
+  init(_ request: WireRequest, _ value: Value) {
+    origin = request.origin
+    profile = request.profile
+    self.value = value
+  }
+
+  /// Whether the value serves the request, too.
+  func receives(_ request: WireRequest) -> Bool { request.goes(to: origin, with: profile) }
 }
