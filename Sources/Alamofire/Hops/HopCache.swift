@@ -36,9 +36,10 @@ extension HopLoop {
     let policy = services.cache.policy(of: urlRequest)
     caching.requested = policy
     if policy == .returnCacheDataDontLoad { return .storedOnly }
-    let mayUse = caching.mayAnswer && mayUseStoredResponse
+    let request = request
+    let mayUse = caching.mayAnswer && mayUseStoredResponse(for: request)
     // It is never sent, even if no stored response can answer it.
-    let isNeverSent = services.cache.isThere && asksForStoredOnly
+    let isNeverSent = services.cache.isThere && request.asksForStoredOnly
     switch policy {
     case .useProtocolCachePolicy: return mayUse || isNeverSent ? .rules : nil
     case .reloadIgnoringLocalCacheData: return isNeverSent ? .reload : nil
@@ -72,15 +73,8 @@ extension HopLoop {
   }
 
   /// Whether the cache may hold a response for the request, and the request does not forbid to use it (`no-store`).
-  var mayUseStoredResponse: Bool {
-    let request = request
-    return services.cache.mayHold(request) && !request.forbidsStoring
-  }
-
-  /// `only-if-cached` has an answer even without a stored response.
-  private var asksForStoredOnly: Bool {
-    let request = request
-    return request.marks.contains(.cacheControl) && CacheControl(request: request.fields).onlyIfCached
+  private func mayUseStoredResponse(for request: WireRequest) -> Bool {
+    services.cache.mayHold(request) && !request.forbidsStoring
   }
 
   /// Tells the caches between here and the origin to forward the request (RFC 9111 §5.2.1.4).
@@ -164,7 +158,7 @@ extension HopLoop {
     case .gatewayTimeout: return answerWithTimeout()
     }
     // A stored response that cannot be cut to the request is none for it.
-    if asksForStoredOnly { return answerWithTimeout() }
+    if request.asksForStoredOnly { return answerWithTimeout() }
     if policy == .revalidate { askCachesToRevalidate() }
     return .cache(.send)
   }
@@ -243,6 +237,11 @@ extension WireResponse {
 }
 
 extension WireRequest {
+  /// `only-if-cached`, which has an answer even without a stored response (RFC 9111 §5.2.1.7).
+  fileprivate var asksForStoredOnly: Bool {
+    marks.contains(.cacheControl) && CacheControl(request: fields).onlyIfCached
+  }
+
   /// `no-store`: neither the request nor its response is stored (RFC 9111 §5.2.1.5).
   var forbidsStoring: Bool {
     marks.contains(.cacheControl) && CacheControl(fields.joinedValue(of: "Cache-Control")).noStore
@@ -257,6 +256,7 @@ extension HopLoop {
   func concernsCache(_ response: WireResponse) -> Bool {
     let cache = services.cache
     guard cache.isThere, route.handler.isEngine, response.head.role.isHop else { return false }
+    let request = request
     // Even without a stored response, because the response to an earlier request may be on its way.
     guard request.isSafe else {
       return (200..<400).contains(response.head.status)
@@ -265,12 +265,12 @@ extension HopLoop {
     // Without its body, the response to a challenge would be incomplete. A redirect is followed without one.
     if response.isBodyDiscarded, !(300..<400).contains(response.head.status) { return false }
     // A response that must not be stored still replaces stored ones.
-    if request.isGET, canBeReused(response),
+    if canBeReused(response), request.isGET,
       StorageRules.mayStore(method: "GET", fields: outgoing.fields, head: response.head)
     {
       return true
     }
-    return mayUseStoredResponse
+    return mayUseStoredResponse(for: request)
   }
 
   /// Whether the response says how long it is fresh or how to validate it, or the caller accepts any.

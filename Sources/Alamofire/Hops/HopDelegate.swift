@@ -39,7 +39,7 @@ protocol HopDelegate: Sendable {
   func checkAlive() throws(AFError)
 
   /// Makes a hop known to the thread that reads its response, and forgets the body of the previous hop.
-  func begin(_ hop: CurrentHop)
+  func begin(_ hop: consuming CurrentHop)
 
   /// Returns the way in which a challenge in the response of the next hop is decided.
   func challengeDecision(in sink: (any BodySink)?) -> CurrentHop.ChallengeDecision

@@ -67,9 +67,16 @@ struct HopLoop: Sendable {
   mutating func takeTransfer() -> Transfer { transfer.take() }
 
   /// Returns the outcome of the stage that waits for the transfer.
-  mutating func transferEnded(_ result: Result<WireResponse, TransportFailure>) -> Outcome<HopLoop> {
+  mutating func transferEnded(_ result: consuming Result<WireResponse, TransportFailure>) -> Outcome<HopLoop>
+  {
     let then = transfer.end()
-    return outcome { (hops) throws(AFError) in try then(&hops, result) }
+    // Without a closure, because it would copy the response.
+    do throws(AFError) {
+      return try then(&self, result)
+    } catch {
+      fail(with: error)
+      return .event(.failed)
+    }
   }
 
   mutating func fail(with error: AFError) {

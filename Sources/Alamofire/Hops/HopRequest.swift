@@ -117,15 +117,16 @@ extension HopLoop {
 
   /// Takes the outcome of the transfer of a hop.
   private mutating func accept(_ outcome: consuming Result<WireResponse, TransportFailure>) -> StageEvent {
-    switch outcome {
+    switch consume outcome {
     case .success(let response):
       recordHop(response.metrics, response.head)
-      return responded(response, concernsCache: concernsCache(response))
+      let concernsCache = concernsCache(response)
+      return responded(response, concernsCache: concernsCache)
     case .failure(let failure): return failed(failure)
     }
   }
 
-  mutating func responded(_ response: WireResponse, concernsCache: Bool) -> StageEvent {
+  mutating func responded(_ response: consuming WireResponse, concernsCache: Bool) -> StageEvent {
     var facts = responses.accept(response)
     facts.concernsCache = concernsCache
     facts.hasAuthentication = credentials.authentication != nil

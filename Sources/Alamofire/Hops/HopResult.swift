@@ -13,11 +13,11 @@ struct HopResponses: Sendable {
   var exchange: Exchange?
 
   /// Stores a response. Returns the facts in its head.
-  mutating func accept(_ response: WireResponse) -> ResponseFacts {
-    last = response
+  mutating func accept(_ response: consuming WireResponse) -> ResponseFacts {
     var facts = ResponseFacts()
     facts.status = UInt16(clamping: response.head.status)
     facts.isHTTP = response.head.role.isHop
+    last = response
     return facts
   }
 

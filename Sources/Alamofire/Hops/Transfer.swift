@@ -4,7 +4,9 @@ import Synchronization
 /// A transfer that the hops of a run wait for.
 struct Transfer: Sendable {
   typealias End =
-    @Sendable (inout HopLoop, Result<WireResponse, TransportFailure>) throws(AFError) -> Outcome<HopLoop>
+    @Sendable (inout HopLoop, consuming Result<WireResponse, TransportFailure>) throws(AFError) -> Outcome<
+      HopLoop
+    >
 
   let transport: any Transport
   let request: WireRequest

@@ -30,8 +30,9 @@ protocol RequestKind: HopKind {
   /// The trailer fields that follow the body; `nil` without any.
   var trailers: RequestTrailers? { get }
 
-  /// Returns the destination of the body of the response.
-  func sink(for request: WireRequest.Parts) throws(AFError) -> (any BodySink)?
+  /// Returns the destination of the body of the response to a request with these parts.
+  func sink(_ method: String, _ fields: [HTTPHeader], _ profile: ConnectionProfile) throws(AFError)
+    -> (any BodySink)?
 
   /// Returns the count of a whole request, which several transfers may perform.
   func count(_ count: ByteCount, after last: ByteCount) -> ByteCount
@@ -120,7 +121,9 @@ extension RequestKind {
   func acceptResult(of attempt: Attempt) throws(AFError) -> Outcome<Attempt> { .done }
   func content(for request: URLRequest, of core: RequestCore) throws(AFError) -> RequestBody? { nil }
   var trailers: RequestTrailers? { nil }
-  func sink(for request: WireRequest.Parts) throws(AFError) -> (any BodySink)? { nil }
+  func sink(_ method: String, _ fields: [HTTPHeader], _ profile: ConnectionProfile) throws(AFError)
+    -> (any BodySink)?
+  { nil }
   func count(_ count: ByteCount, after last: ByteCount) -> ByteCount { count }
   func informational(_ head: ResponseHead, at url: String) {}
   func isIntermediate(_ head: ResponseHead, at url: String) -> Bool { false }

@@ -12,24 +12,24 @@ package final class WireRequest: Sendable {
     /// 9110 §10.2.2).
     package var url: String
     package var origin: Origin
-    package var method = "GET"
+    package var method: String
     /// Whether the request is idempotent although its method is not.
-    package var isIdempotent = false
+    package var isIdempotent: Bool
     /// The header fields in the order in which they are sent.
-    package var fields: [HTTPHeader] = []
-    package var body = RequestBody.none
+    package var fields: [HTTPHeader]
+    package var body: RequestBody
     /// The trailer fields that follow the body; `nil` without any.
     package var trailers: RequestTrailers?
     /// The destination of the response body; `nil` collects it in memory.
     package var sink: (any BodySink)?
     /// The longest silence in either direction; `nil` means no limit.
-    package var idleTimeout: Duration? = .seconds(60)
+    package var idleTimeout: Duration?
     /// The time at which the request ends, even if it makes progress; `nil` means no limit.
     package var deadline: MonotonicTime?
     /// The order of requests that wait for the same host, from 0 (last) to 1 (first).
-    package var priority: Float = 0.5
+    package var priority: Float
     /// Whether the request waits in the queue of its host, and counts for the limits of requests.
-    package var entersQueue = true
+    package var entersQueue: Bool
     /// The options that decide which connection may carry the request.
     package var profile: ConnectionProfile
     /// The credential of the connection (NTLM, Negotiate).
@@ -41,10 +41,33 @@ package final class WireRequest: Sendable {
     /// The observer of the bytes on the connection.
     package var wireObserver: (any WireObserver)?
 
-    package init(url: String, origin: Origin, profile: ConnectionProfile) {
+    /// Makes the parts of a request, with defaults for those that few requests need.
+    ///
+    ///
+    /// - Parameter idleTimeout: Default: 60 seconds.
+    package init(
+      url: String, origin: Origin, method: String = "GET", fields: [HTTPHeader] = [],
+      body: RequestBody = .none, trailers: RequestTrailers? = nil, sink: (any BodySink)? = nil,
+      idleTimeout: Duration? = .seconds(60), deadline: MonotonicTime? = nil, priority: Float = 0.5,
+      profile: ConnectionProfile, wireObserver: (any WireObserver)? = nil
+    ) {
       self.url = url
       self.origin = origin
+      self.method = method
+      isIdempotent = false
+      self.fields = fields
+      self.body = body
+      self.trailers = trailers
+      self.sink = sink
+      self.idleTimeout = idleTimeout
+      self.deadline = deadline
+      self.priority = priority
+      entersQueue = true
       self.profile = profile
+      login = nil
+      alternative = nil
+      addresses = nil
+      self.wireObserver = wireObserver
     }
   }
 

@@ -22,10 +22,8 @@ import Testing
   @Test("The file of an attempt that is forgotten is removed later, on another thread") func forgotten()
     throws
   {
-    let origin = try #require(Origin(url: "http://a.test/"))
-    let parts = WireRequest.Parts(url: "http://a.test/", origin: origin, profile: ConnectionProfile())
     for takesData in [false, true] {
-      let file = try #require(try plan.sink(for: parts) as? FileSink)
+      let file = try #require(try plan.sink("GET", [], ConnectionProfile()) as? FileSink)
       #expect(file.begin(ResponseHead(status: 200), wake: {}) == nil)
       _ = Array("a".utf8).withUnsafeBytes { file.receive($0) }
       if takesData { #expect(plan.takeResumeData() == nil) } else { plan.forget() }
@@ -37,8 +35,6 @@ import Testing
 
   @Test("A complete file is locked until it has a name that is in no resume data") func completeFile() throws
   {
-    let origin = try #require(Origin(url: "http://a.test/"))
-    let parts = WireRequest.Parts(url: "http://a.test/", origin: origin, profile: ConnectionProfile())
     let part = DownloadPlan.temporaryTarget
     try Data("0123456789".utf8).write(to: part)
     let data = ResumeData(
@@ -50,7 +46,7 @@ import Testing
       fields: [
         HTTPHeader(name: "Content-Range", value: "bytes 10-11/12"), HTTPHeader(name: "ETag", value: "\"v\""),
       ])
-    let sink = try plan.sink(for: parts)
+    let sink = try plan.sink("GET", [], ConnectionProfile())
     #expect(sink.begin(head, wake: {}) == nil)
     _ = Array("ab".utf8).withUnsafeBytes { sink.receive($0) }
     #expect(sink.finish() == nil)

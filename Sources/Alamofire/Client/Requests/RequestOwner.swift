@@ -47,11 +47,15 @@ struct RequestOwner: HopDelegate {
 
   func checkAlive() throws(AFError) { try core.checkAlive() }
 
-  func begin(_ hop: CurrentHop) {
+  func begin(_ hop: consuming CurrentHop) {
     // A stored response that answers the hop does not use the sink.
-    (hop.request.sink as? ObservedBody)?.forget()
+    if hop.request.hasSink { (hop.request.sink as? ObservedBody)?.forget() }
     // The earlier hop is released outside the lock, because its body may be an object of the caller.
-    let (_, begun) = core.state.withLock { (replace(&$0.run.hop, with: hop), $0.beginTask()) }
+    var exchanged: CurrentHop? = consume hop
+    let begun = core.state.withLock { state in
+      swap(&state.run.hop, &exchanged)
+      return state.beginTask()
+    }
     begun.show(of: request)
   }
 

@@ -114,28 +114,48 @@ extension Session {
   }
 }
 
-/// The parts from which the factories create a request, again for each attempt.
-struct RequestDescription: URLRequestConvertible {
-  let url: any URLConvertible
-  let method: HTTPMethod
-  let headers: HTTPHeaders?
-  let modifier: Session.RequestModifier?
-  var encode: (@Sendable (inout URLRequest) throws -> Void)?
+/// The parts from which the factories create a request, again for each attempt. A class, because it is passed on often.
+final class RequestDescription: URLRequestConvertible {
+  typealias Encoding = @Sendable (inout URLRequest) throws -> Void
+
+  private let url: any URLConvertible
+  private let method: HTTPMethod
+  private let headers: HTTPHeaders?
+  private let modifier: Session.RequestModifier?
+  private let encode: Encoding?
+  /// Whether the conversion runs the caller's code. Parameters may be of any size and any type, so encoding them counts
+  /// as such code.
+  let runsUserCode: Bool
 
   init(
     _ url: any URLConvertible, _ method: HTTPMethod, _ headers: HTTPHeaders?,
-    _ modifier: Session.RequestModifier?
+    _ modifier: Session.RequestModifier?, encode: Encoding? = nil
   ) {
     self.url = url
     self.method = method
     self.headers = headers
     self.modifier = modifier
+    self.encode = encode
+    // Compares the exact type, because a failing cast would cost more than the rest of this function.
+    let type = ObjectIdentifier(type(of: url))
+    let isPlain =
+      type == ObjectIdentifier(URL.self) || type == ObjectIdentifier(String.self)
+      || type == ObjectIdentifier(URLComponents.self)
+    runsUserCode = modifier != nil || encode != nil || !isPlain
   }
 
-  /// Encodes parameters into the request. Without parameters, an encoding of the caller's is called, too.
-  mutating func add(_ parameters: Parameters?, encodedBy encoding: any ParameterEncoding) {
-    guard parameters != nil || !encoding.isBuiltIn else { return }
-    encode = { $0 = try encoding.encode($0, with: parameters) }
+  /// Returns what encodes parameters into a request. Without parameters, an encoding of the caller's is called, too.
+  static func encoding(_ parameters: Parameters?, by encoding: any ParameterEncoding) -> Encoding? {
+    guard parameters != nil || !encoding.isBuiltIn else { return nil }
+    return { request in request = try encoding.encode(request, with: parameters) }
+  }
+
+  /// Returns what encodes a value into a request; `nil` without one.
+  static func encoding(_ parameters: (some Encodable & Sendable)?, by encoder: any ParameterEncoder)
+    -> Encoding?
+  {
+    guard let parameters else { return nil }
+    return { request in try encoder.encode(parameters, in: &request) }
   }
 
   func asURLRequest() throws -> URLRequest {
@@ -143,16 +163,6 @@ struct RequestDescription: URLRequestConvertible {
     try modifier?(&request)
     try encode?(&request)
     return request
-  }
-
-  /// Parameters may be of any size and any type, so encoding them counts as code of a user.
-  var runsUserCode: Bool {
-    guard modifier == nil, encode == nil else { return true }
-    // Compares the exact type, because a failing cast would cost more than the rest of this function.
-    let type = ObjectIdentifier(type(of: url))
-    return
-      !(type == ObjectIdentifier(URL.self) || type == ObjectIdentifier(String.self)
-      || type == ObjectIdentifier(URLComponents.self))
   }
 }
 

@@ -80,8 +80,9 @@ open class Session: @unchecked Sendable {
     interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil,
     requestModifier: RequestModifier? = nil
   ) -> DataRequest {
-    var description = RequestDescription(convertible, method, headers, requestModifier)
-    description.add(parameters, encodedBy: encoding)
+    let description = RequestDescription(
+      convertible, method, headers, requestModifier,
+      encode: RequestDescription.encoding(parameters, by: encoding))
     return request(
       description, interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume)
   }
@@ -103,8 +104,9 @@ open class Session: @unchecked Sendable {
     interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil,
     requestModifier: RequestModifier? = nil
   ) -> DataRequest {
-    var description = RequestDescription(convertible, method, headers, requestModifier)
-    if let parameters { description.encode = { try encoder.encode(parameters, in: &$0) } }
+    let description = RequestDescription(
+      convertible, method, headers, requestModifier,
+      encode: RequestDescription.encoding(parameters, by: encoder))
     return request(
       description, interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume)
   }
@@ -338,8 +340,9 @@ open class Session: @unchecked Sendable {
     interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil,
     requestModifier: RequestModifier? = nil, to destination: DownloadRequest.Destination? = nil
   ) -> DownloadRequest {
-    var description = RequestDescription(convertible, method, headers, requestModifier)
-    description.add(parameters, encodedBy: encoding)
+    let description = RequestDescription(
+      convertible, method, headers, requestModifier,
+      encode: RequestDescription.encoding(parameters, by: encoding))
     return download(
       description, interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume,
       to: destination)
@@ -352,8 +355,9 @@ open class Session: @unchecked Sendable {
     interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil,
     requestModifier: RequestModifier? = nil, to destination: DownloadRequest.Destination? = nil
   ) -> DownloadRequest {
-    var description = RequestDescription(convertible, method, headers, requestModifier)
-    if let parameters { description.encode = { try encoder.encode(parameters, in: &$0) } }
+    let description = RequestDescription(
+      convertible, method, headers, requestModifier,
+      encode: RequestDescription.encoding(parameters, by: encoder))
     return download(
       description, interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume,
       to: destination)
@@ -406,8 +410,9 @@ open class Session: @unchecked Sendable {
     automaticallyCancelOnStreamError: Bool = false, interceptor: (any RequestInterceptor)? = nil,
     shouldAutomaticallyResume: Bool? = nil, requestModifier: RequestModifier? = nil
   ) -> DataStreamRequest {
-    var description = RequestDescription(convertible, method, headers, requestModifier)
-    if let parameters { description.encode = { try encoder.encode(parameters, in: &$0) } }
+    let description = RequestDescription(
+      convertible, method, headers, requestModifier,
+      encode: RequestDescription.encoding(parameters, by: encoder))
     return streamRequest(
       description, automaticallyCancelOnStreamError: automaticallyCancelOnStreamError,
       interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume)
@@ -471,8 +476,9 @@ open class Session: @unchecked Sendable {
     headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
     shouldAutomaticallyResume: Bool? = nil, requestModifier: RequestModifier? = nil
   ) -> WebSocketRequest {
-    var description = RequestDescription(convertible, .get, headers, requestModifier)
-    if let parameters { description.encode = { try encoder.encode(parameters, in: &$0) } }
+    let description = RequestDescription(
+      convertible, .get, headers, requestModifier,
+      encode: RequestDescription.encoding(parameters, by: encoder))
     return webSocketRequest(
       performing: description, configuration: configuration, interceptor: interceptor,
       shouldAutomaticallyResume: shouldAutomaticallyResume)

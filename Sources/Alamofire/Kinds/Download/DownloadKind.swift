@@ -39,7 +39,11 @@ final class DownloadKind: RequestKind {
     transfer?.completed == nil ? nil : RequestBody.none
   }
 
-  func sink(for request: WireRequest.Parts) throws(AFError) -> (any BodySink)? { try plan.sink(for: request) }
+  func sink(_ method: String, _ fields: [HTTPHeader], _ profile: ConnectionProfile) throws(AFError)
+    -> (any BodySink)?
+  {
+    try plan.sink(method, fields, profile)
+  }
 
   func count(_ count: ByteCount, after last: ByteCount) -> ByteCount {
     var count = count

@@ -179,8 +179,10 @@ final class DownloadPlan: Sendable {
   /// The file of an earlier download is only appended to, never overwritten. Resume data that the user has stored, also
   /// in another process, describe its first bytes.
   ///
-  /// - Parameter request: The request, with the largest size of the file.
-  func sink(for request: WireRequest.Parts) throws(AFError) -> any BodySink {
+  /// - Parameter profile: The options of the request, with the largest size of the file.
+  func sink(_ method: String, _ fields: [HTTPHeader], _ profile: ConnectionProfile) throws(AFError)
+    -> any BodySink
+  {
     if let sink = state.withLock({ $0.attempt?.sink }) { return sink }
     let resume = try earlier()
     let part = resume.flatMap { $0.isUsable ? $0 : nil }
@@ -188,9 +190,9 @@ final class DownloadPlan: Sendable {
     let path = transfer?.filePath ?? TemporaryFiles.path(in: folder.path, suffix: ".part")
     let finalPath = Self.temporaryTarget.path
     let pagePath = part == nil ? nil : transfer?.pagePath
-    let limit = request.profile.options.bodySizeLimit
-    let mayBePart = request.fields.contains { FieldName.equal($0.name, "Range") }
-    let writePosition: WritePosition = { [method = request.method] head in
+    let limit = profile.options.bodySizeLimit
+    let mayBePart = fields.contains { FieldName.equal($0.name, "Range") }
+    let writePosition: WritePosition = { head in
       let position =
         resume?.writePosition(for: head, hasPart: part != nil, limit: limit)
         ?? FileSink.WritePosition.new(for: head, to: method, mayBePart: mayBePart)

@@ -21,7 +21,9 @@ final class StreamKind: RequestKind {
 
   // MARK: The hops
 
-  func sink(for request: WireRequest.Parts) throws(AFError) -> (any BodySink)? { flow }
+  func sink(_ method: String, _ fields: [HTTPHeader], _ profile: ConnectionProfile) -> (any BodySink)? {
+    flow
+  }
 
   // Permanent redirects of an event source hold for its next connections.
   func redirectedURL(of url: String) -> String? { eventSource?.target(of: url) }

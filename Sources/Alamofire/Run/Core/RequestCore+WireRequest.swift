@@ -24,19 +24,17 @@ extension RequestCore {
     }
     let own = request.allHTTPHeaderFields
     let (profile, priority) = beginOptions(at: origin, target.flatMap { CredentialOfURL($0) })
-    // No closure changes the parts, because it would copy the values that it captures.
-    var parts = WireRequest.Parts(url: target?.url ?? text, origin: origin, profile: profile)
-    parts.method = method
-    parts.fields = session.settings.fields(adding: own, repeated: profile.options.repeatedHeaders)
-    violation = session.settings.violation(method: method, own: own, all: parts.fields)
-    parts.body = try body(of: request, own: own)
-    parts.sink = keepingChallenges(try kind.sink(for: parts)) ?? observedBody
-    parts.trailers = kind.trailers
-    parts.priority = priority
-    parts.idleTimeout = session.settings.idleTimeout(of: request, profile)
-    parts.deadline = session.settings.deadline(profile)
-    parts.wireObserver = wireObserver(profile)
-    return WireRequest(parts)
+    let fields = session.settings.fields(adding: own, repeated: profile.options.repeatedHeaders)
+    violation = session.settings.violation(method: method, own: own, all: fields)
+    let body = try body(of: request, own: own)
+    let sink = keepingChallenges(try kind.sink(method, fields, profile)) ?? observedBody
+    // At once, because a variable would be copied.
+    return WireRequest(
+      WireRequest.Parts(
+        url: target?.url ?? text, origin: origin, method: method, fields: fields, body: body,
+        trailers: kind.trailers, sink: sink, idleTimeout: session.settings.idleTimeout(of: request, profile),
+        deadline: session.settings.deadline(profile), priority: priority, profile: profile,
+        wireObserver: wireObserver(profile)))
   }
 
   /// Returns the origin of a URL that the engine does not serve; `nil` if no other handler can serve it either.

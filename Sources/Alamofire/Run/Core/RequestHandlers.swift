@@ -71,27 +71,29 @@ private struct RunResult: Sendable {
   let served: ShortList<any ResponseSink>
   /// The ends of readers that have left before.
   let left: [RunEnd]
-  var listeners: RequestListeners?
+  let listeners: RequestListeners?
   /// A body whose iteration ends.
-  var source: InputStreamSource?
+  let source: InputStreamSource?
   /// A handler that waits for the cURL command of a request that was never created.
-  var commandHandler: RequestWatchers.Handler<(any RunOwner)?>?
+  let commandHandler: RequestWatchers.Handler<(any RunOwner)?>?
 }
 
 extension RequestCore.CoreState {
   /// Ends the run of the request, because every handler has its response.
   fileprivate mutating func endRun() -> RunResult {
-    var ended = RunResult(served: handlers.takeServed(), left: handlers.takeLeft())
-    ended.source = bodies.read { $0.streamSource }
+    let (served, left) = (handlers.takeServed(), handlers.takeLeft())
+    let source = bodies.read { $0.streamSource }
+    var listeners: RequestListeners?
+    var commandHandler: RequestWatchers.Handler<(any RunOwner)?>?
     if observed.added.isChanged {
-      ended.listeners = observed.added.value.listeners
-      if results.request == nil { ended.commandHandler = observed.added.value.watchers.creationFailed() }
-      observed.added.value.listeners = nil
+      listeners = observed.added.value.listeners.take()
+      if results.request == nil { commandHandler = observed.added.value.watchers.creationFailed() }
     }
     run.end()
     endAttempt()
     lifecycle.ended()
-    return ended
+    return RunResult(
+      served: served, left: left, listeners: listeners, source: source, commandHandler: commandHandler)
   }
 }
 

@@ -44,6 +44,7 @@ final class AwaitedSink<Value: Sendable>: DeliveryLatch, ResponseSink, @unchecke
   }
 
   /// Waits for the response. If the surrounding task is cancelled, `request` is cancelled.
+  @inline(__always)
   nonisolated(nonsending) func arrive(cancelling request: (any RunOwner)?) async {
     if await enter(cancelling: request) == .makeIt {
       make()
@@ -185,6 +186,7 @@ class DeliveryLatch: @unchecked Sendable {
   }
 
   /// Waits for the response; if the surrounding task is cancelled, so is the request.
+  @inline(__always)
   nonisolated(nonsending) final func enter(cancelling request: (any RunOwner)?) async -> Entrance {
     if let entrance = tryToEnter() { return entrance }
     guard let request else { return await enter() }
@@ -196,6 +198,7 @@ class DeliveryLatch: @unchecked Sendable {
   }
 
   /// Waits for the response. After ``Entrance/makeIt`` the caller makes it and calls ``open()``.
+  @inline(__always)
   nonisolated(nonsending) final func enter() async -> Entrance {
     while true {
       if let entrance = tryToEnter() { return entrance }

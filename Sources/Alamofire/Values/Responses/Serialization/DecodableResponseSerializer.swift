@@ -57,9 +57,10 @@ public final class DecodableResponseSerializer<T: Decodable>: ResponseSerializer
 
 extension DecodableResponseSerializer: WireSerializer {
   package func serialize(
-    method: String?, status: Int?, textEncodingName: () -> String?, data: Data?
+    method: @autoclosure () -> String?, status: Int?, textEncodingName: () -> String?, data: Data?
   ) throws -> T {
-    try serialize(method: method, status: status, data: data, emptyValue: { try Self.emptyValue() }) { data in
+    try serialize(method: method(), status: status, data: data, emptyValue: { try Self.emptyValue() }) {
+      data in
       do {
         return try decoder.value(T.self, from: data)
       } catch {

@@ -179,11 +179,13 @@ package protocol WireSerializer<SerializedObject>: WireDownloadSerializer {
   /// Makes the value of a body.
   ///
   /// - Parameters:
-  ///   - method:           The method of the request.
+  ///   - method:           The method of the request; called only if it is needed.
   ///   - status:           The status code of the response.
   ///   - textEncodingName: The `charset` of the response; called only if it is needed.
   ///   - data:             The body.
-  func serialize(method: String?, status: Int?, textEncodingName: () -> String?, data: Data?) throws
+  func serialize(
+    method: @autoclosure () -> String?, status: Int?, textEncodingName: () -> String?, data: Data?
+  ) throws
     -> SerializedObject
 }
 
@@ -214,11 +216,11 @@ extension WireSerializer where Self: ResponseSerializer {
   /// Serializes a body in the steps of all built-in serializers: the rules for an empty body, the preprocessor, the
   /// conversion.
   func serialize(
-    method: String?, status: Int?, data: Data?, emptyValue: () throws -> SerializedObject,
+    method: @autoclosure () -> String?, status: Int?, data: Data?, emptyValue: () throws -> SerializedObject,
     convert: (Data) throws -> SerializedObject
   ) throws -> SerializedObject {
     guard let data, !data.isEmpty else {
-      guard allowsEmptyBody(method: method, status: status) else {
+      guard allowsEmptyBody(method: method(), status: status) else {
         throw AFError.responseSerializationFailed(reason: .inputDataNilOrZeroLength)
       }
       return try emptyValue()

@@ -51,9 +51,9 @@ public final class DataResponseSerializer: ResponseSerializer {
 
 extension DataResponseSerializer: WireSerializer {
   package func serialize(
-    method: String?, status: Int?, textEncodingName: () -> String?, data: Data?
+    method: @autoclosure () -> String?, status: Int?, textEncodingName: () -> String?, data: Data?
   ) throws -> Data {
-    try serialize(method: method, status: status, data: data, emptyValue: { Data() }, convert: { $0 })
+    try serialize(method: method(), status: status, data: data, emptyValue: { Data() }, convert: { $0 })
   }
 }
 
@@ -169,9 +169,9 @@ public final class StringResponseSerializer: ResponseSerializer {
 
 extension StringResponseSerializer: WireSerializer {
   package func serialize(
-    method: String?, status: Int?, textEncodingName: () -> String?, data: Data?
+    method: @autoclosure () -> String?, status: Int?, textEncodingName: () -> String?, data: Data?
   ) throws -> String {
-    try serialize(method: method, status: status, data: data, emptyValue: { "" }) { data in
+    try serialize(method: method(), status: status, data: data, emptyValue: { "" }) { data in
       let name = encoding == nil ? textEncodingName() : nil
       if name == Charset.impliedByJSON, let text = String(data: data, encoding: .utf8) { return text }
       let encoding = encoding ?? name.flatMap { Charset(name: $0) }?.encoding ?? .isoLatin1
@@ -308,10 +308,10 @@ package struct UntypedJSONSerializer: ResponseSerializer, WireSerializer {
   }
 
   package func serialize(
-    method: String?, status: Int?, textEncodingName: () -> String?, data: Data?
+    method: @autoclosure () -> String?, status: Int?, textEncodingName: () -> String?, data: Data?
   ) throws -> UntypedJSON {
     try serialize(
-      method: method, status: status, data: data, emptyValue: { UntypedJSON(value: NSNull()) }
+      method: method(), status: status, data: data, emptyValue: { UntypedJSON(value: NSNull()) }
     ) { data in
       do {
         return UntypedJSON(value: try JSONSerialization.jsonObject(with: data, options: options))
