@@ -18,6 +18,17 @@ extension URLSessionConfiguration {
   static func plainBackground(withIdentifier identifier: String) -> URLSessionConfiguration {
     NamedConfiguration.make(identifier)
   }
+
+  /// The configuration, or a copy whose sessions write no journal if it is one of a background session.
+  var withoutJournal: URLSessionConfiguration {
+    guard let identifier, !(self is NamedConfiguration) else { return self }
+    let copy = NamedConfiguration.make(identifier)
+    copy.adopt(self)
+    copy.waitsForConnectivity = waitsForConnectivity
+    copy.sessionSendsLaunchEvents = sessionSendsLaunchEvents
+    copy.sharedContainerIdentifier = sharedContainerIdentifier
+    return copy
+  }
 }
 
 /// A configuration with an identifier, whose sessions write no journal.
@@ -44,22 +55,27 @@ private final class NamedConfiguration: URLSessionConfiguration, DeprecatedMakin
   // Foundation's own function returns an object of the superclass.
   override func copy(with zone: NSZone? = nil) -> Any {
     let copy = Self.made(named: name)
-    copy.requestCachePolicy = requestCachePolicy
-    copy.timeoutIntervalForRequest = timeoutIntervalForRequest
-    copy.timeoutIntervalForResource = timeoutIntervalForResource
-    copy.networkServiceType = networkServiceType
-    copy.allowsCellularAccess = allowsCellularAccess
-    copy.isDiscretionary = isDiscretionary
-    copy.connectionProxyDictionary = connectionProxyDictionary
-    copy.httpShouldSetCookies = httpShouldSetCookies
-    copy.httpCookieAcceptPolicy = httpCookieAcceptPolicy
-    copy.httpAdditionalHeaders = httpAdditionalHeaders
-    copy.httpMaximumConnectionsPerHost = httpMaximumConnectionsPerHost
-    copy.httpCookieStorage = httpCookieStorage
-    copy.urlCredentialStorage = urlCredentialStorage
-    copy.urlCache = urlCache
-    copy.protocolClasses = protocolClasses
+    copy.adopt(self)
     return copy
+  }
+
+  /// Takes over the properties of Foundation's class.
+  func adopt(_ other: URLSessionConfiguration) {
+    requestCachePolicy = other.requestCachePolicy
+    timeoutIntervalForRequest = other.timeoutIntervalForRequest
+    timeoutIntervalForResource = other.timeoutIntervalForResource
+    networkServiceType = other.networkServiceType
+    allowsCellularAccess = other.allowsCellularAccess
+    isDiscretionary = other.isDiscretionary
+    connectionProxyDictionary = other.connectionProxyDictionary
+    httpShouldSetCookies = other.httpShouldSetCookies
+    httpCookieAcceptPolicy = other.httpCookieAcceptPolicy
+    httpAdditionalHeaders = other.httpAdditionalHeaders
+    httpMaximumConnectionsPerHost = other.httpMaximumConnectionsPerHost
+    httpCookieStorage = other.httpCookieStorage
+    urlCredentialStorage = other.urlCredentialStorage
+    urlCache = other.urlCache
+    protocolClasses = other.protocolClasses
   }
 }
 

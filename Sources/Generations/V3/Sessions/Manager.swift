@@ -146,7 +146,8 @@ open class Manager: @unchecked Sendable {
     _ policies: ServerTrustPolicyManager?, _ options: TransportOptions
   ) -> Alamofire::Session {
     Alamofire::Session(
-      configuration: configuration, delegate: delegate, rootQueue: rootQueue, startRequestsImmediately: false,
+      configuration: configuration.withoutJournal, delegate: delegate, rootQueue: rootQueue,
+      startRequestsImmediately: false,
       serverTrustManager: trustManager(policies), transportOptions: options.forOlderGenerations)
   }
 

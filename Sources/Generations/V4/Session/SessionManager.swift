@@ -144,7 +144,8 @@ open class SessionManager: @unchecked Sendable {
     _ policies: ServerTrustPolicyManager?, _ options: TransportOptions
   ) -> Alamofire::Session {
     Alamofire::Session(
-      configuration: configuration, delegate: delegate, rootQueue: rootQueue, startRequestsImmediately: false,
+      configuration: configuration.withoutJournal, delegate: delegate, rootQueue: rootQueue,
+      startRequestsImmediately: false,
       serverTrustManager: policies?.current, eventMonitors: [], transportOptions: options.forOlderGenerations)
   }
 

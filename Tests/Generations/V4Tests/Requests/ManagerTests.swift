@@ -44,6 +44,20 @@ import Testing
     #expect(server.recordedRequests.map(\.path) == ["/bytes/10", "/get"])
   }
 
+  @Test("A manager writes no journal for a configuration of the current generation either")
+  func currentBackgroundConfiguration() async throws {
+    let identifier = UUID().uuidString
+    let configuration = configurationWithJournal(identifier)
+    configuration.urlCache = nil
+    configuration.timeoutIntervalForRequest = 7
+    let manager = SessionManager(configuration: configuration)
+    let response = await manager.download(server.url("/bytes/10")).endedWithoutFile()
+    #expect(response.response?.statusCode == 200 && response.error == nil)
+    #expect(!hasJournal(identifier))
+    #expect(manager.session.configuration.identifier == identifier)
+    #expect(manager.session.configuration.timeoutIntervalForRequest == 7)
+  }
+
   @Test("Two managers can have one background identifier, and upload streams")
   func twoBackgroundManagers() async {
     let identifier = UUID().uuidString
