@@ -113,6 +113,8 @@ package struct UploadResumption: Sendable, Equatable {
   /// Whether an earlier request has sent the last byte, and the server did not have it when it was asked. It may still
   /// be storing what that request has sent.
   var mayStillStore = false
+  /// Whether the server may process the upload, or may have processed it, although its bytes seem to be missing.
+  package var mayBeProcessed: Bool { mayBeComplete || mayStillStore }
   /// The failure of the server after the last byte; completing the upload does not undo it.
   package internal(set) var statusAfterLastByte: Int?
   /// The largest part that the server has not refused.
@@ -300,7 +302,7 @@ package struct UploadResumption: Sendable, Equatable {
   /// Begins again because the server has lost the upload. Fails if the upload may have been processed, or if the
   /// server loses it again and again.
   mutating func beginAgain() -> Verdict {
-    guard !mayBeComplete, restartCount < policy.failureLimit else { return .failure(.uploadIsGone) }
+    guard !mayBeProcessed, restartCount < policy.failureLimit else { return .failure(.uploadIsGone) }
     restartCount += 1
     resource = nil
     unconfirmed = nil

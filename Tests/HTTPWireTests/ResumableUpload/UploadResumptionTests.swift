@@ -178,6 +178,20 @@ import Testing
     #expect(whole.process(UploadAnswer(status: status), at: Self.url) == .failure(.uploadIsGone))
   }
 
+  @Test(
+    "An upload does not begin again while an earlier request may still be stored", arguments: dialects,
+    [404, 410])
+  func stillStored(dialect: UploadResumption.Dialect, status: Int) {
+    var upload = Self.begun(dialect, sent: 100)
+    #expect(upload.next() == .offset)
+    #expect(upload.process(Self.offset(60, false), at: Self.url) == .proceed)
+    #expect(upload.next() == .append(.init(offset: 60, count: 40, isLast: true)))
+    upload.contentRead(upTo: 80)
+    #expect(upload.mayBeProcessed, "the journal must not say that the last byte was never sent")
+    #expect(upload.next() == .offset, "the part is lost before its end")
+    #expect(upload.process(UploadAnswer(status: status), at: Self.url) == .failure(.uploadIsGone))
+  }
+
   @Test("An upload that is lost again and again ends") func endlessRestarts() {
     var upload = UploadResumption(length: 100, policy: Self.policy(.tus))
     for _ in 0..<5 {

@@ -338,8 +338,8 @@ final class UploadResumer: Sendable {
 
   /// Reports the upload to the journal and the handler.
   private func noteUpload() {
-    let known = state.withLock { state in state.resumption.map { (state.upload, $0.mayBeComplete) } }
-    if let (upload, mayBeComplete) = known { transfer?.note(upload, mayBeComplete: mayBeComplete) }
+    let known = state.withLock { state in state.resumption.map { (state.upload, $0.mayBeProcessed) } }
+    if let (upload, mayBeProcessed) = known { transfer?.note(upload, mayBeComplete: mayBeProcessed) }
     noteCheckpoint()
   }
 
