@@ -8,6 +8,8 @@ import Synchronization
 /// times out, all end with their errors, and the next failure starts another wait. A network is a default route over
 /// an interface that is up; no packets are sent to test it.
 ///
+/// A `POST` that was redirected to a `GET` is not retried if the `GET` fails, because the server may have performed it.
+///
 /// ```swift
 /// let session = Session(interceptor: .offlineRetrier(maximumWait: .seconds(30)))
 /// ```
@@ -56,8 +58,8 @@ public final class OfflineRetrier: RequestInterceptor {
   /// - Parameters:
   ///   - maximumWait:    The duration of a wait, from the first held request.
   ///   - isOfflineError: Whether an error means that the machine is offline; called on Swift's pool. The method of the
-  ///     request does not count. Accept only errors that occur before a request is sent, or a `POST` may be performed
-  ///     twice.
+  ///     request counts only after a redirect. Accept only errors that occur before a request is sent, or a `POST` may
+  ///     be performed twice.
   @preconcurrency
   public convenience init(
     maximumWait: DispatchTimeInterval = OfflineRetrier.defaultWait,
@@ -132,13 +134,14 @@ public final class OfflineRetrier: RequestInterceptor {
     state.withLock { $0.monitor }?.stop()
   }
 
-  /// Holds a request whose error means that the machine is offline; does not retry others.
+  /// Holds a request whose error means that the machine is offline; does not retry others, nor a request that a server
+  /// may have performed before its redirect.
   @preconcurrency
   public func retry(
     _ request: Request, for session: Session, dueTo error: any Error,
     completion: @escaping @Sendable (RetryResult) -> Void
   ) {
-    guard isOfflineError(error) else { return completion(.doNotRetry) }
+    guard isOfflineError(error), !request.mayHaveBeenPerformed else { return completion(.doNotRetry) }
     let attempt = Attempt(request: request, retryCount: request.retryCount)
     let (isGivenUp, begun) = state.withLock { state -> (Bool, Int?) in
       guard !state.hasGivenUp(attempt) else { return (true, nil) }

@@ -118,6 +118,43 @@ import Testing
     #expect(monitors.count == 2 && fake.requests.count == 3)
   }
 
+  /// Makes the network available to the first request that waits.
+  private func endFirstWait() -> Task<Void, any Error> {
+    Task { [monitors] in
+      let monitor = try await monitors.value(0)
+      await monitor.started.wait(for: 1)
+      monitor.end(.pathAvailable)
+    }
+  }
+
+  @Test(
+    "A request that a server may have performed before its redirect is not sent again",
+    arguments: [("POST", 301), ("POST", 302), ("POST", 303), ("PATCH", 303)])
+  func performed(method: String, status: Int) async {
+    let fake = FakeTransport(.redirect(status, to: "https://b.test/result"), Self.offline())
+    let session = Session.retained(fake: fake, interceptor: retrier())
+    let request = session.request("https://a.test/", method: HTTPMethod(rawValue: method))
+    let ending = endFirstWait()
+    let error = await request.serializingString().response.error
+    ending.cancel()
+    #expect((error?.underlyingError as? URLError)?.code == .notConnectedToInternet)
+    #expect(fake.requests.map(\.method) == [method, "GET"])
+    #expect(monitors.count == 0)
+  }
+
+  @Test(
+    "A request is sent again after a redirect if its method is kept, or if it may be repeated",
+    arguments: [("POST", 307, "POST"), ("POST", 308, "POST"), ("GET", 302, "GET"), ("PUT", 303, "GET")])
+  func redirected(method: String, status: Int, next: String) async {
+    let fake = FakeTransport(.redirect(status, to: "https://b.test/result"), Self.offline())
+    let session = Session.retained(fake: fake, interceptor: retrier())
+    let request = session.request("https://a.test/", method: HTTPMethod(rawValue: method))
+    let ending = endFirstWait()
+    #expect(await request.serializingString().response.value == "ok")
+    ending.cancel()
+    #expect(fake.requests.map(\.method) == [method, next, method])
+  }
+
   @Test("Other errors are not delayed") func otherErrors() async {
     let fake = FakeTransport(.failure(.timedOut))
     let session = Session.retained(fake: fake, interceptor: retrier())
