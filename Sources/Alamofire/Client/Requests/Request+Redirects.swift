@@ -15,4 +15,15 @@ extension Request {
       return hop.redirectCount > 0 && hop.request.method != method && !RepeatDecision.isIdempotent(method)
     }
   }
+
+  /// The request that the last server received instead of the caller's, because of a redirect, or because the secrets
+  /// of the request belong to another origin; `nil` if it received the caller's.
+  var redirectedRequest: URLRequest? {
+    core.state.withLock { state in
+      guard let request = state.results.request, let hop = state.run.hop,
+        hop.redirectCount > 0 || hop.request.origin != hop.initialOrigin
+      else { return nil }
+      return URLRequest(proposing: hop.request, to: request)
+    }
+  }
 }

@@ -23,6 +23,9 @@ import Synchronization
 /// the request is retried at once. Otherwise the request waits for a refresh, which is started unless one is running.
 /// New requests do not wait for such a refresh; they are sent with the current credential.
 ///
+/// **After a redirect**, a failure is not attributed to a credential that was not sent to the target of the redirect. A
+/// `POST` that was redirected to a `GET` is not retried at all, because the server may have performed it.
+///
 /// **After a refresh**, all waiting requests continue in their order: first the ones not sent yet, then the retries.
 /// If it failed, they all fail with its error, as `AFError.requestAdaptationFailed` and `AFError.requestRetryFailed`.
 /// So do later failures of the same credential, until the next request is adapted or ``credential`` is set. If
@@ -138,7 +141,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
     _ request: Request, for session: Session, dueTo error: any Error,
     completion: @escaping @Sendable (RetryResult) -> Void
   ) {
-    guard let urlRequest = request.request, let response = request.response,
+    guard let urlRequest = request.request, let response = request.response, !request.mayHaveBeenPerformed,
       authenticator.didRequest(urlRequest, with: response, failDueToAuthenticationError: error)
     else { return completion(.doNotRetry) }
     let (current, version) = flow.withLock { ($0.credential, $0.version) }
@@ -146,6 +149,12 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
       return completion(.doNotRetryWithError(AuthenticationError.missingCredential))
     }
     guard authenticator.isRequest(urlRequest, authenticatedWith: current) else { return completion(.retry) }
+    // A server that did not receive the credential cannot have refused it, and would not receive another one either.
+    if let redirected = request.redirectedRequest,
+      !authenticator.isRequest(redirected, authenticatedWith: current)
+    {
+      return completion(.doNotRetry)
+    }
     let time = Self.uptime
     switch flow.withLock({ $0.retry(completion, version: version, at: time) }) {
     case .retry: completion(.retry)
@@ -316,6 +325,7 @@ public protocol Authenticator: AnyObject, Sendable {
   ) -> Bool
 
   /// Whether `urlRequest` was sent with `credential`. If not, the credential has changed since, and the request is
-  /// retried with the new one without a refresh.
+  /// retried with the new one without a refresh. After a redirect, also called with the redirected request: if that was
+  /// sent without `credential`, the request is not retried.
   func isRequest(_ urlRequest: URLRequest, authenticatedWith credential: Credential) -> Bool
 }

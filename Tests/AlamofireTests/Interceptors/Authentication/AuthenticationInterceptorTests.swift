@@ -120,6 +120,51 @@ struct AuthenticationInterceptorTests {
     }
   }
 
+  @Test(
+    "A server to which a redirect leads cannot refuse a credential that it did not get",
+    arguments: [("GET", 302, "GET"), ("POST", 303, "GET"), ("POST", 307, "POST")])
+  func refusalElsewhere(method: String, status: Int, next: String) async {
+    let fake = FakeTransport { request, _ in
+      request.url.hasPrefix("https://a.test/") ? .redirect(status, to: "https://b.test/") : .status(401)
+    }
+    let authenticator = TokenAuthenticator()
+    let interceptor = Interceptor(authenticator: authenticator, credential: Token(text: "a"))
+    let request = Session.retained(fake: fake, interceptor: interceptor)
+      .request("https://a.test/", method: HTTPMethod(rawValue: method)).validate()
+    #expect(await request.end().error?.responseCode == 401)
+    #expect(fake.requests.map(\.method) == [method, next])
+    #expect(authenticator.refreshed.values.isEmpty)
+  }
+
+  @Test("A request that a server may have performed before its redirect is not sent with another credential")
+  func performed() async {
+    let fake = FakeTransport { request, _ in
+      request.method == "POST" ? .redirect(303, to: "/result") : .status(401)
+    }
+    let authenticator = TokenAuthenticator()
+    let interceptor = Interceptor(authenticator: authenticator, credential: Token(text: "a"))
+    let request = Session.retained(fake: fake, interceptor: interceptor)
+      .request("https://a.test/", method: .post).validate()
+    #expect(await request.end().error?.responseCode == 401)
+    #expect(fake.requests.map(\.method) == ["POST", "GET"])
+    #expect(authenticator.refreshed.values.isEmpty)
+  }
+
+  @Test("A credential that is refused after a redirect to the same server is refreshed")
+  func refusalAfterRedirect() async {
+    let fake = FakeTransport { request, _ in
+      guard request.url.hasSuffix("/new") else { return .redirect(308, to: "/new") }
+      return request.value("Authorization") == "Bearer a+" ? .text("ok") : .status(401)
+    }
+    let authenticator = TokenAuthenticator()
+    let interceptor = Interceptor(authenticator: authenticator, credential: Token(text: "a"))
+    let request = Session.retained(fake: fake, interceptor: interceptor)
+      .request("https://a.test/", method: .post).validate()
+    #expect(await request.end().error == nil)
+    #expect(fake.requests.map(\.method) == Array(repeating: "POST", count: 4))
+    #expect(authenticator.refreshed.values == ["a"])
+  }
+
   @Test("A request with an older credential is retried at once") func olderCredential() async {
     let gate = Latch()
     let reached = Latch()
