@@ -121,6 +121,31 @@ import Testing
     #expect(FileManager.default.contents(atPath: journal) == (isComplete ? nil : version))
   }
 
+  @Test(
+    "A file that another run has written since the whole file was requested is left alone",
+    arguments: [true, false])
+  func appearedMeanwhile(isNew: Bool) async throws {
+    let (file, journal) = (path, path + ".af-continue")
+    if !isNew {
+      // No byte counts if the beginning of the journal is lost.
+      try await breakOff(HTTPHeader(name: "ETag", value: "\"v1\""))
+      let lines = try #require(FileManager.default.contents(atPath: journal))
+      let end = try #require(lines.firstIndex(of: 0x0A))
+      try Data(lines[(end + 1)...]).write(to: URL(fileURLWithPath: journal))
+    }
+    let server = try HTTPTestServer(
+      routes: .none.adding("/f") { _, _ in
+        // What another run does until its file is complete.
+        try? Data("ABCDEFGHIJ".utf8).write(to: URL(fileURLWithPath: file))
+        try? FileManager.default.removeItem(atPath: journal)
+        return Reply.text("wxyz")
+      })
+    let run = await Terminal().run("-co", path, server.url("/f"))
+    #expect(server.recordedRequests.map { $0.header("Range") } == [nil])
+    #expect(run.status == .failure && run.error.contains("has changed since"), "\(run.error)")
+    #expect(content() == "ABCDEFGHIJ" && names == ["f"])
+  }
+
   @Test("A file that was removed since its rest was requested is saved as a whole") func removedMeanwhile()
     async throws
   {

@@ -263,7 +263,7 @@ final class BodyReceiver: Sendable {
         return true
       }
       // Of the statuses of success, only 200 is the whole file instead of its rest.
-      if resumption != nil, response.statusCode != 200 {
+      if resumption?.requestsRest == true, response.statusCode != 200 {
         discard(Resumption.otherAnswer)
         return false
       }

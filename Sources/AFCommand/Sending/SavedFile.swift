@@ -24,7 +24,7 @@ final class SavedFile: Sendable {
     }
 
     static func changed(_ path: String) -> Failure {
-      Failure(sentence: "'\(path)' has changed since its rest was asked for; nothing was written.")
+      Failure(sentence: "'\(path)' has changed since the request was sent; nothing was written.")
     }
 
     static func inUse(_ path: String) -> Failure {
@@ -64,8 +64,8 @@ final class SavedFile: Sendable {
   ///
   /// - Parameters:
   ///   - location:    The path to which the links of `path` lead, if it is known.
-  ///   - part:        The file as it was when its rest was requested; `nil` if that was not requested. A file that
-  ///                  differs from it is left alone.
+  ///   - part:        The file as it was before the request was sent; `nil` if it does not matter. A file that differs
+  ///                  from it is left alone, unless it is empty.
   ///   - isContinued: Whether `part` is continued.
   init(
     path: String, location: String? = nil, seen part: FilePart? = nil, isContinued: Bool = true,
@@ -230,7 +230,7 @@ final class SavedFile: Sendable {
   }
 }
 
-/// The part of a file that an earlier run has saved.
+/// The continuation of a file, of which an earlier run may have saved a part.
 struct Resumption: Sendable {
   /// The meaning of a response for the partial file.
   enum Finding: Equatable {
@@ -248,7 +248,7 @@ struct Resumption: Sendable {
   static let otherPart = "The server sent another part of the file than was asked for; nothing was written."
   static let excess = "The server sent more bytes than the range of its response has; they were not written."
 
-  /// The file as it was when its rest was requested.
+  /// The file as it was before the request was sent; without bytes if there was none.
   let part: FilePart
   private let path: String
   /// The path to which the links of `path` lead.
@@ -259,23 +259,26 @@ struct Resumption: Sendable {
   /// The number of bytes of the file that count. Later ones are replaced.
   var offset: Int64 { journal.offset }
 
-  /// Makes the continuation of a partial file; `nil` if there is nothing to continue, there is no file yet, or none of
-  /// its bytes count.
+  /// Whether the rest of the file is requested. Otherwise none of its bytes count, and the whole file is requested.
+  var requestsRest: Bool { offset > 0 }
+
+  /// Makes the continuation of a file, which need not exist yet; `nil` if the arguments request none.
   init?(_ invocation: Invocation) throws(UsageError) {
     guard invocation.isContinued, case .file(let path) = invocation.output else { return nil }
     var information = stat()
-    guard stat(path, &information) == 0 else { return nil }
-    guard information.st_mode & S_IFMT == S_IFREG else {
+    let exists = stat(path, &information) == 0
+    guard !exists || information.st_mode & S_IFMT == S_IFREG else {
       throw UsageError("'\(path)' is not a file that can be continued.")
     }
     location = PrivateFile.destination(of: path)
-    part = FilePart(size: Int64(information.st_size), journal: JournalFile(beside: location))
-    guard part.journal.offset > 0 else { return nil }
+    // A file that appears while the response is awaited belongs to another run, and is not replaced either.
+    part = FilePart(size: exists ? Int64(information.st_size) : 0, journal: JournalFile(beside: location))
     self.path = path
   }
 
   /// Adds the fields that ask for the missing part, if the file is the same. Otherwise the server sends all of it.
   func apply(to request: inout URLRequest) {
+    guard requestsRest else { return }
     request.setValue("bytes=\(offset)-", forHTTPHeaderField: "Range")
     guard let validator = journal.validator, request.value(forHTTPHeaderField: "If-Range") == nil
     else {
@@ -285,6 +288,7 @@ struct Resumption: Sendable {
   }
 
   func finding(_ response: HTTPURLResponse) -> Finding {
+    guard requestsRest else { return .unrelated }
     switch response.statusCode {
     case 206:
       switch journal.part(response) {
@@ -303,13 +307,13 @@ struct Resumption: Sendable {
     }
   }
 
-  /// Opens the file to append what is missing, or to replace all of it. Throws if the file has changed since its rest
-  /// was requested.
+  /// Opens the file to append what is missing, or to replace all of it. Throws if the file has changed since the
+  /// request was sent.
   func open(_ calls: FileCalls, isContinued: Bool) throws(SavedFile.Failure) -> SavedFile {
     try SavedFile(path: path, location: location, seen: part, isContinued: isContinued, calls: calls)
   }
 
-  /// Removes the journal of the file, which is complete. Throws if the file has changed since its rest was requested.
+  /// Removes the journal of the file, which is complete. Throws if the file has changed since the request was sent.
   func complete() throws(SavedFile.Failure) {
     let descriptor = Glibc.open(location, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { throw SavedFile.Failure(path) }
