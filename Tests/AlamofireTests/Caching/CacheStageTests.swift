@@ -287,9 +287,12 @@ import Testing
     #expect(fixture.fake.requests.count == 2)
   }
 
-  @Test("Responses with different credentials are stored separately") func separateCredentials() async {
+  @Test(
+    "Responses with different credentials are stored separately",
+    arguments: ["max-age=60", "public, private, max-age=60"])
+  func separateCredentials(control: String) async {
     let fixture = CacheFixture(
-      FakeTransport { request, _ in .cacheable(request.value("Authorization") ?? "", "max-age=60") })
+      FakeTransport { request, _ in .cacheable(request.value("Authorization") ?? "", control) })
     for token in ["a", "b", "a"] {
       #expect(await fixture.get(headers: [.authorization(bearerToken: token)]).body == "Bearer \(token)")
     }

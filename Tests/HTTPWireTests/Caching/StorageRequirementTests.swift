@@ -156,6 +156,16 @@ import Testing
     #expect(Fixture.decide(stored, requestFields: [("authorization", "Bearer b")]) == .send)
     let shared = Fixture.response([("Cache-Control", "public, max-age=60")], requestFields: token)
     #expect(Fixture.decide(shared) == .serve)
+    // An application and its proxy may disagree. The stricter directive is used, whichever is first.
+    for control in [
+      "public, private, max-age=60", "private, max-age=60, public", "public, private=\"x\", max-age=60",
+    ] {
+      let contradictory = Fixture.response([("Cache-Control", control)], requestFields: token)
+      #expect(Fixture.decide(contradictory, requestFields: token) == .serve, "\(control)")
+      #expect(Fixture.decide(contradictory) == .send, "\(control)")
+      #expect(
+        Fixture.decide(contradictory, requestFields: [("Authorization", "Bearer b")]) == .send, "\(control)")
+    }
     let personal = Fixture.response(
       [("Cache-Control", "private, max-age=60")], requestFields: [("Cookie", "a=1")])
     #expect(Fixture.decide(personal, requestFields: [("Cookie", "a=1")]) == .serve)

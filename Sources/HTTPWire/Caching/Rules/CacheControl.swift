@@ -10,6 +10,7 @@ package struct CacheControl: Sendable, Equatable {
   /// The lower-cased names that `no-cache="…"` lists.
   package var noCacheFields: [String] = []
   package var isPrivate = false
+  /// `false` beside `private`, which is the stricter one.
   package var isPublic = false
   package var mustRevalidate = false
   package var mustUnderstand = false
@@ -38,6 +39,7 @@ package struct CacheControl: Sendable, Equatable {
     guard let value else { return }
     var reader = DirectiveReader(value)
     while let (name, argument) = reader.next() { take(name, argument) }
+    if isPrivate { isPublic = false }
     if reader.isQuotationOpen {
       noStore = true
       noCache = true
