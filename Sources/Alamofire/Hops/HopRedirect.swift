@@ -7,6 +7,9 @@ struct HopRedirects: Sendable {
   private(set) var count = 0
   /// Whether a hop went to another origin. Credentials are no longer sent preemptively.
   private(set) var leftInitialOrigin = false
+  /// The other origins whose redirects were followed. Whether one is of another site is decided only for a cookie that
+  /// depends on it, because that reads the list of public suffixes.
+  private(set) var redirectors: [Origin] = []
   private var origin: Origin?
 
   /// The origin of the caller's request. Credentials go to no other origin.
@@ -21,7 +24,12 @@ struct HopRedirects: Sendable {
   }
 
   /// Notes a redirect that is followed.
-  mutating func follow() { count += 1 }
+  ///
+  /// - Parameter redirector: The origin of the response.
+  mutating func follow(from redirector: Origin) {
+    count += 1
+    if redirector != initialOrigin, !redirectors.contains(redirector) { redirectors.append(redirector) }
+  }
 
   /// Notes the origin of a hop.
   mutating func arrive(at origin: Origin) {
@@ -95,9 +103,9 @@ extension HopLoop {
   }
 
   private mutating func follow(_ plan: RedirectPlan) {
-    redirects.follow()
-    kind.redirectFollowed()
     let request = request
+    redirects.follow(from: request.origin)
+    kind.redirectFollowed()
     let profile = profile(to: plan.origin, from: request)
     let next = request.following(plan)
     self.request = profile === next.profile ? next : next.changing { $0.profile = profile }

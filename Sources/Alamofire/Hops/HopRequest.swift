@@ -207,7 +207,8 @@ extension HopLoop {
 
   private var cookieQuery: CookieQuery {
     CookieQuery(
-      request: request, urlRequest: urlRequest, initialOrigin: redirects.initialOrigin)
+      request: request, urlRequest: urlRequest, initialOrigin: redirects.initialOrigin,
+      redirectors: redirects.redirectors)
   }
 
   /// Stores the cookies of a response to the current hop, also after the end of the request.

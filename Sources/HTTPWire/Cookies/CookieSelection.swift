@@ -30,15 +30,18 @@ package enum CookieSelection {
   ///   - origin:        The origin of the hop.
   ///   - method:        The method of the hop.
   ///   - initialOrigin: The origin of the caller's request.
+  ///   - redirectors:   The other origins that have redirected the request. One of another site may have chosen the
+  ///                    URL, even if the hop is back at the first site.
   ///   - document:      The origin of the document that the caller names (`mainDocumentURL`), if it names one.
   package static func cause(
-    of origin: Origin, method: String, initialOrigin: Origin, document: Origin?,
+    of origin: Origin, method: String, initialOrigin: Origin, redirectors: [Origin], document: Origin?,
     suffixes: any PublicSuffixes
   ) -> Cause {
-    if let document, !suffixes.isSameSite(origin, document) { return .foreignDocument }
-    if document != nil || origin == initialOrigin || suffixes.isSameSite(origin, initialOrigin) {
-      return .sameSite
+    if let document { return suffixes.isSameSite(origin, document) ? .sameSite : .foreignDocument }
+    func isWithinSite(_ other: Origin) -> Bool {
+      other == initialOrigin || suffixes.isSameSite(other, initialOrigin)
     }
+    if isWithinSite(origin), redirectors.allSatisfy(isWithinSite) { return .sameSite }
     return .redirect(isSafe: ["GET", "HEAD", "OPTIONS", "TRACE"].contains(method))
   }
 

@@ -191,6 +191,25 @@ struct CookieStageTests {
       fixture.sent == [nil, all, nil, "lax=1; none=1; unset=1", nil, "none=1; unset=1", nil, all])
   }
 
+  @Test(
+    "SameSite cookies are not sent after a redirect by another site back to the first site",
+    arguments: [HTTPMethod.get, .post])
+  func sameSiteAfterReturn(method: HTTPMethod) async throws {
+    let start = FakeReply.ok.setting(
+      "strict=1; SameSite=Strict", "lax=1; SameSite=Lax", "none=1; SameSite=None; Secure", "unset=1")
+    let fixture = try CookieFixture(
+      FakeTransport(
+        start, .redirect(307, to: "https://b.test/"), .redirect(307, to: "https://www.a.test/transfer"),
+        .redirect(307, to: "/further"), .ok,
+        .redirect(307, to: "https://api.a.test/"), .redirect(307, to: "https://www.a.test/"), .ok))
+    for url in ["https://www.a.test/", "https://www.a.test/go", "https://www.a.test/within"] {
+      #expect(await fixture.session.request(url, method: method).end().error == nil)
+    }
+    let all = "strict=1; lax=1; none=1; unset=1"
+    let some = method == .get ? "lax=1; none=1; unset=1" : "none=1; unset=1"
+    #expect(fixture.sent == [nil, all, nil, some, some, all, nil, all])
+  }
+
   @Test("Requests of URLProtocol classes neither send nor store cookies") func protocolClasses() async throws
   {
     let fixture = try CookieFixture(configure: { $0.protocolClasses = [SettingProtocol.self] })

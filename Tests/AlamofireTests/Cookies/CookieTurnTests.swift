@@ -14,7 +14,8 @@ import Testing
     let origin = try #require(Origin(url: url))
     let request = WireRequest(url: url, origin: origin, profile: ConnectionProfile())
     let urlRequest = URLRequest(url: try #require(URL(string: url)))
-    let query = CookieQuery(request: request, urlRequest: urlRequest, initialOrigin: origin)
+    let query = CookieQuery(
+      request: request, urlRequest: urlRequest, initialOrigin: origin, redirectors: [])
     guard case .none = cookies.header(for: query) else {
       Issue.record("the storage is not empty")
       return

@@ -41,12 +41,14 @@ import Testing
     #expect(!CookieTarget(host: "h.org", port: 80).isMet(by: cookie))
   }
 
-  private func cause(_ url: String, _ method: String = "GET", initialOrigin: String, document: String? = nil)
-    -> CookieSelection.Cause?
-  {
+  private func cause(
+    _ url: String, _ method: String = "GET", initialOrigin: String, redirectors: [String] = [],
+    document: String? = nil
+  ) -> CookieSelection.Cause? {
     guard let origin = Origin(url: url), let initialOrigin = Origin(url: initialOrigin) else { return nil }
     return CookieSelection.cause(
       of: origin, method: method, initialOrigin: initialOrigin,
+      redirectors: redirectors.compactMap { Origin(url: $0) },
       document: document.flatMap { Origin(url: $0) },
       suffixes: ListedSuffixes())
   }
@@ -60,6 +62,17 @@ import Testing
     #expect(cause("https://a.org/", initialOrigin: "http://a.org/") == .redirect(isSafe: true))
     #expect(cause("https://b.github.io/", initialOrigin: "https://a.github.io/") == .redirect(isSafe: true))
     #expect(cause("https://127.0.0.1/", initialOrigin: "https://1.0.0.1/") == .redirect(isSafe: true))
+  }
+
+  @Test("A redirect by another site back to the first site is caused by the other site") func redirectBack() {
+    let (first, other) = ("https://a.org/", "https://b.org/")
+    #expect(cause(first, initialOrigin: first, redirectors: [other]) == .redirect(isSafe: true))
+    #expect(cause(first, "POST", initialOrigin: first, redirectors: [other]) == .redirect(isSafe: false))
+    #expect(cause(first, initialOrigin: first, redirectors: ["http://a.org/"]) == .redirect(isSafe: true))
+    let within = "https://www.a.org/"
+    #expect(cause(first, initialOrigin: first, redirectors: [within]) == .sameSite)
+    #expect(cause(first, initialOrigin: first, redirectors: [within, other]) == .redirect(isSafe: true))
+    #expect(cause(first, initialOrigin: first, redirectors: [other], document: within) == .sameSite)
   }
 
   @Test("The document of a request decides") func document() {

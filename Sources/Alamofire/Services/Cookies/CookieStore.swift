@@ -306,6 +306,8 @@ struct CookieQuery {
   let urlRequest: URLRequest
   /// The origin of the caller's request, which `SameSite` is about.
   let initialOrigin: Origin
+  /// The other origins whose redirects led to the request.
+  let redirectors: [Origin]
 
   /// Whether cookies of the storage are sent: the request has no `Cookie` field and allows cookies.
   var takesCookies: Bool {
@@ -363,6 +365,7 @@ final class SessionCookies: Sendable {
     return index.field(for: CookieTarget(url: request.url, origin: request.origin), now: .now) {
       CookieSelection.cause(
         of: request.origin, method: request.method, initialOrigin: query.initialOrigin,
+        redirectors: query.redirectors,
         document: query.urlRequest.mainDocumentURL.flatMap { Origin(url: $0.absoluteString) },
         suffixes: PublicSuffixList.shared)
     }
