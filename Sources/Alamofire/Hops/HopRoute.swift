@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPWire
 
 /// The code that answers a hop, and the server that the hop is sent to.
@@ -178,7 +179,7 @@ extension HopLoop {
   }
 
   /// Sends a request to an alternative service. If the service fails before it has received the request, the request
-  /// is sent to its origin.
+  /// is sent to its origin, unless its total time is over.
   private mutating func send(
     _ request: WireRequest, to service: AlternativeService, observer: any TransferObserver,
     then: @escaping Transfer.End
@@ -188,7 +189,10 @@ extension HopLoop {
       observer: HostPolicyObserver(observer, request, trust: services.trust, isAtAlternative: true)
     ) { (hops, result) throws(AFError) in
       guard result.isUnfit else { return try then(&hops, result) }
-      request.profile.options.alternativeServices?.failed(service, of: request.origin)
+      if result.concernsService {
+        request.profile.options.alternativeServices?.failed(service, of: request.origin)
+      }
+      guard !request.isOverdue else { return try then(&hops, .failure(result.timeout(of: request))) }
       hops.route.server = .withoutAlternative
       return try hops.send(request, observer: observer, then: then)
     }
@@ -231,7 +235,10 @@ struct RefreshTransport: AsyncTransport {
     if let service = request.alternativeToTry {
       let result = await outcome(of: request, at: service, observer)
       guard result.isUnfit else { return try result.get() }
-      request.profile.options.alternativeServices?.failed(service, of: request.origin)
+      if result.concernsService {
+        request.profile.options.alternativeServices?.failed(service, of: request.origin)
+      }
+      guard !request.isOverdue else { throw result.timeout(of: request) }
     }
     return try await transport.send(
       request, observer: HostPolicyObserver(observer, request, trust: trust))
@@ -335,6 +342,24 @@ extension Result where Success == WireResponse, Failure == TransportFailure {
     case .success(let response): response.head.status == AlternativeServices.misdirected
     case .failure(let failure): failure.isBeforeRequest
     }
+  }
+
+  /// Whether an unfit outcome is due to the service. The total time of the request may be over before the service is
+  /// connected to, or while the request waits for one of its streams.
+  fileprivate var concernsService: Bool {
+    guard case .failure(let failure) = self, failure.phase == .total else { return true }
+    return failure.metrics.map { $0.values.lookupEnd >= 0 } ?? false
+  }
+
+  /// Returns the failure of a request that cannot be sent to its origin, because its total time is over.
+  fileprivate func timeout(of request: WireRequest) -> TransportFailure {
+    let metrics: TransferMetrics?
+    switch self {
+    case .failure(let failure) where failure.kind == .timedOut: return failure
+    case .failure(let failure): metrics = failure.metrics
+    case .success(let response): metrics = response.metrics
+    }
+    return TransportFailure(.timedOut, request.overdueMessage, metrics: metrics, phase: .total)
   }
 }
 

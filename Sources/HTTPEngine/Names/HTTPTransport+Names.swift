@@ -302,16 +302,6 @@ private final class AddressSearch: TransferControl {
   }
 }
 
-extension WireRequest {
-  /// Whether the deadline of the request has come.
-  fileprivate var isOverdue: Bool { deadline.map { $0 <= .now } ?? false }
-
-  fileprivate var overdueMessage: String {
-    profile.options.timeLimits[.total].map { PhaseTimer.Phase.total.message(host: origin.host, limit: $0) }
-      ?? "The transfer from \(origin.host) was not complete in time (timeoutIntervalForResource)."
-  }
-}
-
 extension Result {
   fileprivate var failure: Failure? { if case .failure(let failure) = self { failure } else { nil } }
 }

@@ -11,6 +11,18 @@ extension MonotonicTime {
   }
 }
 
+extension WireRequest {
+  /// Whether the deadline of the request has come.
+  package var isOverdue: Bool { deadline.map { $0 <= .now } ?? false }
+
+  /// The message of the failure with which the request ends at its deadline.
+  package var overdueMessage: String {
+    profile.options.timeLimits.total.map {
+      TransportOptions.TimeLimits.Phase.total.message(host: origin.host, limit: $0)
+    } ?? "The transfer from \(origin.host) was not complete in time (timeoutIntervalForResource)."
+  }
+}
+
 extension DispatchSource {
   /// Calls `body` once at a time, on a queue, unless the timer is cancelled before. A block of `asyncAfter` cannot be
   /// cancelled, and stays until its time.

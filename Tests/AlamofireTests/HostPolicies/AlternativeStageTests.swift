@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPWire
 import Testing
 
@@ -121,6 +122,65 @@ struct AlternativeStageTests {
       #expect(response.data == Data("origin".utf8))
     }
     #expect(fake.requests.map { $0.alternative } == [place, nil, nil])
+  }
+
+  /// The outcome at an alternative service of a request whose total time ends.
+  enum Overdue: CaseIterable {
+    case inQueue, withoutStream, connecting, refused, misdirected
+
+    /// Whether the service was tried, so that it has failed.
+    var isFault: Bool { self != .inQueue && self != .withoutStream }
+
+    var reply: FakeReply {
+      var values = TransferMetrics.Values()
+      switch self {
+      case .refused: return .failure(.cannotConnectToHost)
+      case .misdirected: return .status(421)
+      case .inQueue: return Self.timeout(nil)
+      case .withoutStream: break
+      case .connecting: values.lookupEnd = 5
+      }
+      return Self.timeout(TransferMetrics(values: values))
+    }
+
+    private static func timeout(_ metrics: TransferMetrics?) -> FakeReply {
+      let failure = TransportFailure(.timedOut, "overdue", metrics: metrics, phase: .total)
+      return FakeReply(failure: failure, hasHead: false)
+    }
+  }
+
+  @Test("A request whose total time is over is not sent to the origin", arguments: Overdue.allCases)
+  func overdueRequest(outcome: Overdue) async throws {
+    let (reached, gate) = (Latch(), Latch())
+    let fake = FakeTransport(outcome.reply.held(by: gate, reached: reached))
+    var request = try URLRequest(url: url, method: .post)
+    request.httpBody = Data("x".utf8)
+    let sent = session(fake) { $0.timeLimits.total = .milliseconds(1) }.request(request)
+    async let response = sent.end()
+    await reached.wait()
+    let deadline = fake.requests.first?.deadline
+    #expect(deadline != nil)
+    #expect(await eventually { deadline.map { $0 <= .now } ?? true })
+    gate.open()
+    let error = await response.error
+    #expect((error?.underlyingError as? URLError)?.code == .timedOut)
+    #expect(fake.requests.map { $0.alternative } == [place])
+    let choice = services.choice(for: Origin(scheme: "https", host: "a.test", port: 8443))
+    #expect(choice == (outcome.isFault ? nil : place), "only a service that was tried has failed")
+  }
+
+  @Test("A background revalidation whose total time is over is not sent to the origin")
+  func overdueRevalidation() async throws {
+    let first = FakeTransport()
+    _ = await session(first).request(url).end()
+    let request = try #require(first.requests.first).changing { parts in parts.deadline = .now }
+    let fake = FakeTransport(Overdue.inQueue.reply)
+    let transport = RefreshTransport(transport: fake, trust: nil)
+    await #expect(throws: TransportFailure.self) {
+      try await transport.response(to: request, observer: Reports())
+    }
+    #expect(fake.requests.map { $0.alternative } == [place])
+    #expect(services.choice(for: request.origin) == place)
   }
 
   @Test("If a service fails, the request goes to the origin, and not to another service")
