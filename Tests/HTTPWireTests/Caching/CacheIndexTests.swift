@@ -154,6 +154,32 @@ import Testing
     #expect(index.find(new.key).stored.first === later)
   }
 
+  @Test("A file that was replaced or removed while it was read is not taken") func replacedWhileRead() throws
+  {
+    var index = CacheIndex(memoryCapacity: 40_000, diskCapacity: 1 << 20)
+    let old = Self.stored(1)
+    let (key, id) = (old.key, EntryID(old))
+    // Too large for the memory, so that it is only in its file once that is written.
+    let large = Self.stored(1, size: 20_000)
+    _ = index.found([EntryFile(name: id.name, size: 100, used: 1)])
+    #expect(index.find(key).files == [id])
+    let before = index.lastSerial
+    let first = try #require(index.put(large).write)
+    #expect(!index.wrote(id, first, size: 20_500).isObsolete)
+    #expect(index.read(id, old, foundAt: before).isEmpty)
+    #expect(index.find(key).files == [id], "the file has the newer response")
+    #expect(index.read(id, nil, foundAt: before).isEmpty)
+    #expect(index.find(key).files == [id], "the file was missing only before it was written")
+    let between = index.lastSerial
+    _ = index.remove(key)
+    let second = try #require(index.put(large).write)
+    #expect(!index.wrote(id, second, size: 20_500).isObsolete)
+    #expect(index.read(id, nil, foundAt: between).isEmpty && index.read(id, old, foundAt: between).isEmpty)
+    #expect(index.find(key).files == [id])
+    let after = index.lastSerial
+    #expect(index.read(id, nil, foundAt: after) == [id] && index.isEmpty)
+  }
+
   @Test("Variants are stored separately and their number is limited") func variants() {
     var index = CacheIndex(memoryCapacity: 1 << 20, diskCapacity: 0)
     for number in 0..<40 { _ = index.put(Self.stored(1, variant: "\(number)")) }
@@ -181,7 +207,7 @@ import Testing
       EntryFile(name: "stranger", size: 5, used: 9), EntryFile(name: ids[2].name, size: 100, used: 2),
     ])
     #expect(gone == [ids[1]] && index.mayHold(1) && !index.mayHold(2) && index.mayHold(3))
-    #expect(index.read(ids[0], nil) == [ids[0]] && !index.mayHold(1))
+    #expect(index.read(ids[0], nil, foundAt: 0) == [ids[0]] && !index.mayHold(1))
   }
 
   @Test("Files of any size are counted, or removed", arguments: [8192, Int.max])
@@ -223,7 +249,7 @@ import Testing
       default:
         for id in index.find(stored.key).files {
           #expect(files.contains(id))
-          _ = index.read(id, stored)
+          _ = index.read(id, stored, foundAt: index.lastSerial)
         }
       }
       #expect(index.memoryUsage <= 6_000 && index.diskUsage <= 40_960 && index.memoryUsage >= 0)

@@ -115,24 +115,29 @@ final class CacheStorage: Sendable {
   /// - Parameter choose: Returns the response whose body is needed. Asked again if its file proves to be invalid.
   func read(_ key: CacheKey, choosing choose: ([StoredResponse]) -> StoredResponse?) -> [StoredResponse] {
     open()
-    let (found, ids, files) = state.withLock { state in
+    let (found, ids, serial, files) = state.withLock { state in
       let (stored, ids) = state.index.find(key)
-      return (stored, ids, state.files)
+      return (stored, ids, state.index.lastSerial, state.files)
     }
     guard let files else { return found }
     if found.isEmpty, ids.count == 1 {
-      return ids.compactMap { read($0, files) }.filter { $0.key == key }
+      return ids.compactMap { read($0, foundAt: serial, files) }.filter { $0.key == key }
     }
-    var all = found + ids.compactMap { readHead($0, files) }.filter { $0.key == key }
+    var all = found + ids.compactMap { readHead($0, foundAt: serial, files) }.filter { $0.key == key }
     while let chosen = choose(all), !chosen.hasBody, let index = all.firstIndex(where: { $0 === chosen }) {
       all.remove(at: index)
       // In the same place, because the first one of equally old responses is chosen.
-      if let whole = read(EntryID(chosen), files), whole.key == key { all.insert(whole, at: index) }
+      if let whole = read(EntryID(chosen), foundAt: serial, files), whole.key == key {
+        all.insert(whole, at: index)
+      }
     }
     return all
   }
 
-  private func readHead(_ id: EntryID, _ files: CacheFiles) -> StoredResponse? {
+  /// Reads a file, or its head alone if its body is large.
+  ///
+  /// - Parameter serial: ``CacheIndex/lastSerial`` when the file was found.
+  private func readHead(_ id: EntryID, foundAt serial: UInt64, _ files: CacheFiles) -> StoredResponse? {
     let stored: StoredResponse?
     switch files.readHead(id.name) {
     case .unavailable: return nil
@@ -140,13 +145,13 @@ final class CacheStorage: Sendable {
     case .bytes(let bytes): stored = StoredResponse.decodeHead(bytes)
     }
     if let stored, EntryID(stored) == id {
-      return stored.bodyLength <= Self.smallBody ? read(id, files) : stored
+      return stored.bodyLength <= Self.smallBody ? read(id, foundAt: serial, files) : stored
     }
-    change { $0.read(id, nil) }
+    change { $0.read(id, nil, foundAt: serial) }
     return nil
   }
 
-  private func read(_ id: EntryID, _ files: CacheFiles) -> StoredResponse? {
+  private func read(_ id: EntryID, foundAt serial: UInt64, _ files: CacheFiles) -> StoredResponse? {
     let stored: StoredResponse?
     switch files.read(id.name) {
     // The file may be intact: an entry is dropped only if its file is missing or invalid.
@@ -155,7 +160,7 @@ final class CacheStorage: Sendable {
     case .bytes(let bytes): stored = StoredResponse.decode(bytes)
     }
     if stored != nil { files.touch(id.name) }
-    change { $0.read(id, stored) }
+    change { $0.read(id, stored, foundAt: serial) }
     return stored
   }
 

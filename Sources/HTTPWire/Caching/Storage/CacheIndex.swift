@@ -7,6 +7,13 @@ package struct CacheIndex: Sendable {
     package let stored: StoredResponse
   }
 
+  /// One of the responses of a URL.
+  private struct Variant {
+    let number: UInt32
+    /// ``CacheIndex/lastSerial`` when it was put there; 0 for a file of an earlier process.
+    var serial: UInt64 = 0
+  }
+
   /// The most responses of one URL.
   package static let variantLimit = 16
   private static let block = 4_096
@@ -16,10 +23,11 @@ package struct CacheIndex: Sendable {
   private var held: [EntryID: StoredResponse] = [:]
   private var pending: [EntryID: Pending] = [:]
   private var pendingBytes = 0
-  private var lastSerial: UInt64 = 0
+  /// The number of the last response that was put there.
+  package private(set) var lastSerial: UInt64 = 0
   private var removals = RemovalLog()
   /// Of each hash, the variants there are, the newest last.
-  private var variants: [UInt64: [UInt32]] = [:]
+  private var variants: [UInt64: [Variant]] = [:]
 
   package init(memoryCapacity: Int, diskCapacity: Int) {
     memory = ByteBudget(capacity: memoryCapacity)
@@ -48,7 +56,7 @@ package struct CacheIndex: Sendable {
     var stored: [StoredResponse] = []
     var files: [EntryID] = []
     for variant in variants[key.hash] ?? [] {
-      let id = EntryID(hash: key.hash, variant: variant)
+      let id = EntryID(hash: key.hash, variant: variant.number)
       if let response = held[id] ?? pending[id]?.stored {
         guard response.key == key else { continue }
         memory.touch(id)
@@ -63,9 +71,14 @@ package struct CacheIndex: Sendable {
 
   /// Takes the response of a file that was read; `nil` without a file, or if the file has no response. Returns the
   /// files to remove.
-  package mutating func read(_ id: EntryID, _ stored: StoredResponse?) -> [EntryID] {
+  ///
+  /// - Parameter serial: ``lastSerial`` when the file was found. Since then, another file may have been written in its
+  ///   place.
+  package mutating func read(_ id: EntryID, _ stored: StoredResponse?, foundAt serial: UInt64) -> [EntryID] {
     // A newer response has replaced it, or it has been removed.
-    guard held[id] == nil, pending[id] == nil, disk.contains(id) else { return [] }
+    guard held[id] == nil, pending[id] == nil, disk.contains(id),
+      variant(id).map({ $0.serial <= serial }) ?? false
+    else { return [] }
     guard let stored, EntryID(stored) == id else {
       disk.remove(id)
       forget(id)
@@ -90,11 +103,12 @@ package struct CacheIndex: Sendable {
     let id = EntryID(stored)
     if let removals, isOvertaken(stored, id, removals, now) { return (nil, []) }
     var gone: [EntryID] = []
-    var list = (variants[id.hash] ?? []).filter { $0 != id.variant }
+    var list = (variants[id.hash] ?? []).filter { $0.number != id.variant }
     while list.count >= Self.variantLimit {
-      gone += drop(EntryID(hash: id.hash, variant: list.removeFirst()))
+      gone += drop(EntryID(hash: id.hash, variant: list.removeFirst().number))
     }
-    variants[id.hash] = list + [id.variant]
+    lastSerial += 1
+    variants[id.hash] = list + [Variant(number: id.variant, serial: lastSerial)]
     hold(stored, id)
     let size = Self.size(onDisk: stored.cost)
     let isWritten =
@@ -108,7 +122,6 @@ package struct CacheIndex: Sendable {
     }
     for other in disk.insert(id, size: size) where other != id { gone += dropFile(other) }
     settle(id)
-    lastSerial += 1
     pending[id] = Pending(serial: lastSerial, stored: stored)
     pendingBytes += stored.cost
     return (lastSerial, gone)
@@ -162,7 +175,7 @@ package struct CacheIndex: Sendable {
   package mutating func remove(_ key: CacheKey, inAllPartitions: Bool = false) -> [EntryID] {
     noteRemoval(of: key.hash)
     return (variants[key.hash] ?? []).flatMap { variant -> [EntryID] in
-      let id = EntryID(hash: key.hash, variant: variant)
+      let id = EntryID(hash: key.hash, variant: variant.number)
       // Of another URL with the same hash, as far as is known without reading.
       if let other = (held[id] ?? pending[id]?.stored)?.key,
         inAllPartitions ? other.resource != key.resource : other != key
@@ -198,8 +211,8 @@ package struct CacheIndex: Sendable {
       for other in disk.insert(id, size: Self.size(onDisk: file.size)) {
         if other == id { gone.append(id) } else { gone += dropFile(other) }
       }
-      guard disk.contains(id), variants[id.hash]?.contains(id.variant) != true else { continue }
-      variants[id.hash, default: []].append(id.variant)
+      guard disk.contains(id), variant(id) == nil else { continue }
+      variants[id.hash, default: []].append(Variant(number: id.variant))
     }
     return gone
   }
@@ -222,7 +235,7 @@ package struct CacheIndex: Sendable {
     var unknown: [EntryID] = []
     for (hash, list) in variants {
       for variant in list {
-        let id = EntryID(hash: hash, variant: variant)
+        let id = EntryID(hash: hash, variant: variant.number)
         if let stored = held[id] ?? pending[id]?.stored {
           if stored.responseTime >= time { ids.append(id) }
         } else {
@@ -234,6 +247,10 @@ package struct CacheIndex: Sendable {
   }
 
   // MARK: Within
+
+  private func variant(_ id: EntryID) -> Variant? {
+    variants[id.hash]?.first { $0.number == id.variant }
+  }
 
   private mutating func hold(_ stored: StoredResponse, _ id: EntryID) {
     held[id] = nil
@@ -270,7 +287,7 @@ package struct CacheIndex: Sendable {
     guard held[id] == nil, pending[id] == nil, !disk.contains(id), var list = variants[id.hash] else {
       return
     }
-    list.removeAll { $0 == id.variant }
+    list.removeAll { $0.number == id.variant }
     variants[id.hash] = list.isEmpty ? nil : list
   }
 
