@@ -154,6 +154,35 @@ import Testing
     #expect(index.find(new.key).stored.first === later)
   }
 
+  @Test("A response that is only in a file overtakes earlier ones") func overtakenByFile() throws {
+    var index = CacheIndex(memoryCapacity: 40_000, diskCapacity: 1 << 20)
+    let body = String(repeating: "x", count: 20_000)
+    let new = CacheFixture.response(body: body, at: CacheFixture.start + 5)
+    let (key, id) = (new.key, EntryID(new))
+    let serial = try #require(index.put(new, askedAfter: 0).write)
+    #expect(!index.wrote(id, serial, size: 20_500).isObsolete)
+    #expect(index.find(key).files == [id])
+    let old = CacheFixture.response(body: body)
+    #expect(index.put(old, askedAfter: 0).write == nil && index.find(key).files == [id])
+    _ = index.put(CacheFixture.response(body: "old"), askedAfter: 0)
+    #expect(index.find(key).files == [id], "a small one does not replace it either")
+    let newest = CacheFixture.response(body: "newest", at: CacheFixture.start + 6)
+    #expect(index.put(newest, askedAfter: 0).write != nil && index.find(key).stored.first === newest)
+  }
+
+  @Test("A file that was read overtakes earlier responses, also after its eviction")
+  func overtakenByReadFile() {
+    var index = CacheIndex(memoryCapacity: 40_000, diskCapacity: 1 << 20)
+    let new = CacheFixture.response(body: "new", at: CacheFixture.start + 5)
+    let (key, id) = (new.key, EntryID(new))
+    _ = index.found([EntryFile(name: id.name, size: 100, used: 1)])
+    _ = index.read(id, new, foundAt: 0)
+    #expect(index.find(key).stored.first === new)
+    #expect(index.setCapacities(memory: 0).isEmpty)
+    _ = index.put(CacheFixture.response(body: "old"), askedAfter: 0)
+    #expect(index.find(key).files == [id])
+  }
+
   @Test("A file that was replaced or removed while it was read is not taken") func replacedWhileRead() throws
   {
     var index = CacheIndex(memoryCapacity: 40_000, diskCapacity: 1 << 20)

@@ -11,7 +11,29 @@ package struct CacheIndex: Sendable {
   private struct Variant {
     let number: UInt32
     /// ``CacheIndex/lastSerial`` when it was put there; 0 for a file of an earlier process.
-    var serial: UInt64 = 0
+    private(set) var serial: UInt64 = 0
+    /// The times of its request and of its `Date`, in seconds since 1970, also if it is only in a file; 0 for a file
+    /// that was never read. To save memory, they have 32 bits, which suffice until 2106.
+    private(set) var requestTime: UInt32 = 0
+    private(set) var date: UInt32 = 0
+
+    init(_ number: UInt32) { self.number = number }
+
+    init(_ number: UInt32, serial: UInt64, of stored: StoredResponse) {
+      self.number = number
+      self.serial = serial
+      note(stored)
+    }
+
+    mutating func note(_ stored: StoredResponse) {
+      requestTime = UInt32(clamping: stored.requestTime)
+      date = UInt32(clamping: stored.date)
+    }
+
+    /// Whether it is newer than a response, and was requested later.
+    func overtakes(_ stored: StoredResponse) -> Bool {
+      requestTime > UInt32(clamping: stored.requestTime) && date > UInt32(clamping: stored.date)
+    }
   }
 
   /// The most responses of one URL.
@@ -85,6 +107,9 @@ package struct CacheIndex: Sendable {
       return [id]
     }
     disk.touch(id)
+    if let index = variants[id.hash]?.firstIndex(where: { $0.number == id.variant }) {
+      variants[id.hash]?[index].note(stored)
+    }
     hold(stored, id)
     return []
   }
@@ -108,7 +133,7 @@ package struct CacheIndex: Sendable {
       gone += drop(EntryID(hash: id.hash, variant: list.removeFirst().number))
     }
     lastSerial += 1
-    variants[id.hash] = list + [Variant(number: id.variant, serial: lastSerial)]
+    variants[id.hash] = list + [Variant(id.variant, serial: lastSerial, of: stored)]
     hold(stored, id)
     let size = Self.size(onDisk: stored.cost)
     let isWritten =
@@ -132,10 +157,8 @@ package struct CacheIndex: Sendable {
     _ stored: StoredResponse, _ id: EntryID, _ count: UInt64, _ now: Int64
   ) -> Bool {
     if removals.concerns(id.hash, after: count) { return true }
-    guard let other = held[id] ?? pending[id]?.stored, other.requestTime > stored.requestTime,
-      !Self.wasSetBack(from: other.requestTime, to: now)
-    else { return false }
-    return other.date > stored.date
+    guard let other = variant(id), other.overtakes(stored) else { return false }
+    return !Self.wasSetBack(from: Int64(other.requestTime), to: now)
   }
 
   /// Whether the clock was set back since it said `time`, and not by the little that threads overtake each other.
@@ -212,7 +235,7 @@ package struct CacheIndex: Sendable {
         if other == id { gone.append(id) } else { gone += dropFile(other) }
       }
       guard disk.contains(id), variant(id) == nil else { continue }
-      variants[id.hash, default: []].append(Variant(number: id.variant))
+      variants[id.hash, default: []].append(Variant(id.variant))
     }
     return gone
   }
