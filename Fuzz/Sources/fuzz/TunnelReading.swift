@@ -78,7 +78,11 @@ enum TunnelReading {
       case .needsMore: if rest.isEmpty { step = tunnel.connectionEnded() }
       case .ask(let question):
         run.events.append("\(question.round) \(question.challenges)")
+        step = tunnel.answered("Basic x", belongsToConnection: question.round.isMultiple(of: 2))
+      case .restartLogin:
+        run.hasConnectedAgain = true
         step = tunnel.answered("Basic x")
+        continue
       case .connectAgain:
         run.hasConnectedAgain = true
         rest = []
@@ -92,6 +96,7 @@ enum TunnelReading {
         return run
       }
       if case .connectAgain = step { continue }
+      if case .restartLogin = step { continue }
       if case .fail = step { continue }
       let piece = Array(rest.prefix(pieceSize))
       var position = 0

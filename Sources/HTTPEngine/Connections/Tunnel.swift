@@ -228,10 +228,18 @@ final class Tunnel: PipeOwner {
   /// Continues with the value of `Proxy-Authorization`; `nil` if there is none.
   private func answer(with field: String?, unread: [UInt8]) {
     guard case .connect(var tunnel, let login) = conversation else { return }
-    let step = tunnel.answered(field)
+    let step = tunnel.answered(field, belongsToConnection: login.needsConnection)
     conversation = .connect(tunnel, login)
     guard case .needsMore = step else { return act(on: step, rest: unread[...]) }
     unread.withUnsafeBytes { received($0) }
+  }
+
+  /// Begins the login again, for another connection.
+  private func restartLogin() {
+    guard case .connect(let tunnel, var login) = conversation else { return }
+    let step = login.connectionEnded()
+    conversation = .connect(tunnel, login)
+    act(on: step, unread: [])
   }
 
   // MARK: The end
@@ -266,6 +274,7 @@ final class Tunnel: PipeOwner {
     case .needsMore: break
     case .open: open(rest)
     case .connectAgain: end(.connectAgain)
+    case .restartLogin: restartLogin()
     case .fail(let failure): end(.failed(RouteFailure.tunnel(failure, proxy, origin.host)))
     case .ask: end(.failed(RouteFailure.rejected(by: proxy)))
     }

@@ -50,6 +50,16 @@ package struct LoginFlow: Sendable {
   private var hasRestarted = false
   package var isOver: Bool { if case .over = state { true } else { false } }
 
+  /// Whether the last token, or the one that is made, answers a challenge. Since a challenge belongs to its connection,
+  /// the token is worthless on another one.
+  package var needsConnection: Bool {
+    switch state {
+    case .asked: tokens > 0
+    case .sent(_, let hasToken): hasToken && tokens > 1
+    case .idle, .over: false
+    }
+  }
+
   /// Makes the flow of a request.
   ///
   /// - Parameters:
@@ -111,6 +121,9 @@ package struct LoginFlow: Sendable {
     }
     return ask(Array(bytes))
   }
+
+  /// Takes the end of a connection that ``needsConnection``. Begins again on another one, once.
+  package mutating func connectionEnded() -> LoginStep { needsConnection ? restart() : end() }
 
   /// Begins again, once: some servers request that before they examine the first token, and others close the
   /// connection.

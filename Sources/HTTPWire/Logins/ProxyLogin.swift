@@ -40,6 +40,8 @@ package struct ProxyLogin: Sendable {
   /// The credentials of the last request, which the next request through the proxy may begin with.
   package var proof: AuthenticationProof? { history.proof }
   package private(set) var isOver = false
+  /// Whether the present credentials answer a challenge, so that they are worthless on another connection.
+  package var needsConnection: Bool { !isOver && flow?.needsConnection == true }
 
   /// Makes the login of one request.
   ///
@@ -119,6 +121,15 @@ package struct ProxyLogin: Sendable {
       guard other == .deliver else { return other }
       isOver = false
     }
+    self.flow = flow
+    return step == .deliver ? end() : passed(step)
+  }
+
+  /// Takes the end of a connection that ``needsConnection``. Returns the first step of the login on another one, or
+  /// ``ProxyLoginStep/deliver`` if it may not begin again.
+  package mutating func connectionEnded() -> ProxyLoginStep {
+    guard var flow, !isOver else { return end() }
+    let step = flow.connectionEnded()
     self.flow = flow
     return step == .deliver ? end() : passed(step)
   }

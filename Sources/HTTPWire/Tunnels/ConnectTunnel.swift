@@ -7,8 +7,12 @@ package struct ConnectTunnel: Sendable {
   package enum TunnelStep: Sendable {
     case send([UInt8])
     case needsMore
-    /// The proxy wants a login. The owner calls ``ConnectTunnel/answered(_:)``, and gives no bytes before.
+    /// The proxy wants a login. The owner calls ``ConnectTunnel/answered(_:belongsToConnection:)``, and gives no bytes
+    /// before.
     case ask(LoginQuestion)
+    /// The last answer belongs to a connection that cannot be used any more. The owner calls
+    /// ``ConnectTunnel/answered(_:belongsToConnection:)`` with the first value of another login, or with `nil`.
+    case restartLogin
     /// Connect to the proxy on another connection, and call ``ConnectTunnel/begin()``.
     case connectAgain
     /// The tunnel is open. The bytes that were not consumed come from the target.
@@ -47,9 +51,17 @@ package struct ConnectTunnel: Sendable {
     case start
     case head
     case asking(keepsConnection: Bool)
+    /// The first value of a login for the next connection is awaited.
+    case restartingLogin
     /// The rest of a response is read before the next request is sent.
     case refusedBody(left: Int)
     case over(Failure?)
+  }
+
+  /// A value of `Proxy-Authorization`.
+  private struct LoginField: Sendable {
+    let value: String
+    let belongsToConnection: Bool
   }
 
   /// The largest head of a response, including informational responses before it.
@@ -61,7 +73,7 @@ package struct ConnectTunnel: Sendable {
 
   private let origin: Origin
   private let fields: [HTTPHeader]
-  private var login: String?
+  private var login: LoginField?
   private var state = TunnelState.start
   private var reader = HTTP1Reader(method: "CONNECT", headerSizeLimit: Self.headSizeLimit)
   private var rounds = 0
@@ -79,7 +91,7 @@ package struct ConnectTunnel: Sendable {
   package init(to origin: Origin, fields: [HTTPHeader] = [], login: String? = nil) {
     self.origin = origin
     self.fields = fields
-    self.login = login
+    self.login = login.map { LoginField(value: $0, belongsToConnection: false) }
   }
 
   /// Begins on a new connection.
@@ -93,7 +105,7 @@ package struct ConnectTunnel: Sendable {
   /// follows from them.
   package mutating func read(_ bytes: UnsafeRawBufferPointer, from position: inout Int) -> TunnelStep {
     switch state {
-    case .start, .asking: return .needsMore
+    case .start, .asking, .restartingLogin: return .needsMore
     case .head: return readHead(bytes, &position)
     case .refusedBody(let left): return readBody(bytes, &position, left: left)
     case .over(let failure): return failure.map { .fail($0) } ?? .open
@@ -101,13 +113,24 @@ package struct ConnectTunnel: Sendable {
   }
 
   /// Continues with the value of `Proxy-Authorization`; `nil` without a login for the challenges. After
-  /// ``Step/needsMore`` the owner passes the rest of its bytes, even if there are none.
-  package mutating func answered(_ login: String?) -> TunnelStep {
-    guard case .asking(let keepsConnection) = state else { return .needsMore }
-    guard let login else { return end(.loginRequired(status: status)) }
-    self.login = login
-    guard keepsConnection else { return connectAgain() }
-    state = .refusedBody(left: Self.bodySizeLimit)
+  /// ``TunnelStep/needsMore`` the owner passes the rest of its bytes, even if there are none.
+  ///
+  /// - Parameter belongsToConnection: Whether the value is worthless on another connection, as one is that answers a
+  ///   challenge of NTLM or Negotiate.
+  package mutating func answered(_ login: String?, belongsToConnection: Bool = false) -> TunnelStep {
+    let field = login.map { LoginField(value: $0, belongsToConnection: belongsToConnection) }
+    switch state {
+    case .asking(let keepsConnection):
+      guard let field else { return end(.loginRequired(status: status)) }
+      self.login = field
+      guard keepsConnection else { return connectAgain() }
+      state = .refusedBody(left: Self.bodySizeLimit)
+    case .restartingLogin:
+      guard let field else { return end(.closed) }
+      self.login = field
+      return connectAgain()
+    case .start, .head, .refusedBody, .over: break
+    }
     return .needsMore
   }
 
@@ -116,7 +139,7 @@ package struct ConnectTunnel: Sendable {
   package mutating func connectionEnded() -> TunnelStep {
     switch state {
     case .over(let failure): return failure.map { .fail($0) } ?? .open
-    case .start: return .needsMore
+    case .start, .restartingLogin: return .needsMore
     case .asking:
       state = .asking(keepsConnection: false)
       return .needsMore
@@ -127,7 +150,7 @@ package struct ConnectTunnel: Sendable {
 
   private mutating func send() -> TunnelStep {
     var request: [UInt8] = []
-    let authorization = login.map { [HTTPHeader(name: "Proxy-Authorization", value: $0)] } ?? []
+    let authorization = login.map { [HTTPHeader(name: "Proxy-Authorization", value: $0.value)] } ?? []
     do throws(RequestHeadViolation) {
       _ = try RequestHeadWriter(tunnelTo: origin, fields: fields + authorization).write(into: &request)
     } catch {
@@ -139,7 +162,12 @@ package struct ConnectTunnel: Sendable {
     return .send(request)
   }
 
+  /// Leaves the connection. A login that belongs to it has to begin again before the next one.
   private mutating func connectAgain() -> TunnelStep {
+    guard login?.belongsToConnection != true else {
+      state = .restartingLogin
+      return .restartLogin
+    }
     state = .start
     return .connectAgain
   }

@@ -193,6 +193,89 @@ import Testing
     #expect(proxy.connectionCount == 1)
   }
 
+  /// The end of a connection on which a proxy has sent the challenge of NTLM.
+  enum ChallengeEnd: CaseIterable {
+    case withinBody, afterBody, excessByte, longBody, malformedChunk
+
+    /// The rest of the response after the fields with challenges.
+    var rest: String {
+      switch self {
+      case .withinBody: "Content-Length: 3\r\n\r\nno"
+      case .afterBody: "Content-Length: 2\r\n\r\nno"
+      case .excessByte: "Content-Length: 2\r\n\r\nno!"
+      case .longBody:
+        "Transfer-Encoding: chunked\r\n\r\n11170\r\n\(String(repeating: "x", count: 70_000))\r\n0\r\n\r\n"
+      case .malformedChunk: "Transfer-Encoding: chunked\r\n\r\nx\r\n"
+      }
+    }
+  }
+
+  private static let first = "NTLM TlRMTVNTUAAB"
+  private static let last = "NTLM TlRMTVNTUAAD"
+
+  /// Reads the head of a request, and refuses it with challenges of NTLM and Basic.
+  private static func refuse(
+    _ connection: StreamTestConnection, _ heads: Received, _ challenge: String?,
+    _ rest: String = ChallengeEnd.afterBody.rest
+  ) throws {
+    heads.add(try connection.readHead())
+    let ntlm = challenge.map { "NTLM \($0)" } ?? "NTLM"
+    try connection.write(
+      "HTTP/1.1 407 Login\r\nProxy-Authenticate: \(ntlm), Basic realm=\"p\"\r\n\(rest)")
+  }
+
+  /// Returns the beginnings of the credentials for the proxy.
+  private static func credentials(_ heads: Received) -> [String] {
+    heads.texts.map { head in
+      head.firstRange(of: "\r\nProxy-Authorization: ").map { String(head[$0.upperBound...].prefix(17)) } ?? ""
+    }
+  }
+
+  @Test(
+    "The answer to a challenge is not sent on another connection, where the login begins again",
+    arguments: ChallengeEnd.allCases)
+  func lostAnswer(end: ChallengeEnd) async throws {
+    let heads = Received()
+    let connections = Counter()
+    let proxy = try StreamTestServer { connection in
+      connections.enter()
+      guard connections.now > 1 else {
+        try Self.refuse(connection, heads, nil)
+        try Self.refuse(connection, heads, NTLMExample.challenge, end.rest)
+        connection.closeWriting()
+        return connection.waitForEnd()
+      }
+      try Self.refuse(connection, heads, NTLMExample.challenge)
+      heads.add(try connection.readHead())
+      try connection.write("HTTP/1.1 200 OK\r\n\r\n")
+      try connection.startTLS(.localhost)
+      _ = try connection.readHead()
+      try Self.answer(connection)
+    }
+    #expect(try await client(proxy.port, .negotiated).get("https://localhost:9/x").text == "ok")
+    #expect(Self.credentials(heads) == ["", Self.first, Self.first, Self.last])
+    #expect(proxy.connectionCount == 2)
+  }
+
+  @Test(
+    "A proxy that ends each connection after its challenge is given up, and gets no password",
+    arguments: ChallengeEnd.allCases)
+  func lostAnswers(end: ChallengeEnd) async throws {
+    let heads = Received()
+    let connections = Counter()
+    let proxy = try StreamTestServer { connection in
+      connections.enter()
+      if connections.now == 1 { try Self.refuse(connection, heads, nil) }
+      try Self.refuse(connection, heads, NTLMExample.challenge, end.rest)
+      connection.closeWriting()
+      connection.waitForEnd()
+    }
+    let failure = try await client(proxy.port, .negotiated).failure(of: "https://localhost:9/x")
+    #expect(failure.kind == .cannotConnectToProxy, "\(failure.message)")
+    #expect(Self.credentials(heads) == ["", Self.first, Self.first])
+    #expect(proxy.connectionCount == 2)
+  }
+
   @Test("The time of connecting includes the answer of the proxy") func times() async throws {
     let gate = Gate()
     let proxy = try StreamTestServer { connection in

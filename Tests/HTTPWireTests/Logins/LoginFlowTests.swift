@@ -19,6 +19,7 @@ import Testing
     case begin
     case token([UInt8]?)
     case head(ResponseHead, keeps: Bool = true)
+    case connectionEnd
   }
 
   @discardableResult
@@ -34,6 +35,7 @@ import Testing
         case .begin: flow.begin()
         case .token(let token): flow.answered(token)
         case .head(let head, let keeps): flow.received(head, keepsConnection: keeps)
+        case .connectionEnd: flow.connectionEnded()
         }
       #expect(step == expected, "step \(number)", sourceLocation: location)
       #expect(flow.isOver == (step == .deliver), "step \(number)", sourceLocation: location)
@@ -140,6 +142,40 @@ import Testing
         (.token([1]), .send(field: "NTLM AQ==", withBody: false)),
         (.head(Self.refusal("NTLM Ag=="), keeps: false), .deliver),
       ])
+  }
+
+  @Test("An answer on a connection that ends begins the login again, once")
+  func lostAnswer() {
+    for (scheme, name) in [(AuthenticationScheme.ntlm, "NTLM"), (.negotiate, "Negotiate")] {
+      let rounds: [(Event, Step)] = [
+        (.token([1]), .send(field: "\(name) AQ==", withBody: scheme == .negotiate)),
+        (.head(Self.refusal("\(name) Ag==")), .ask(challenge: [2])),
+        (.token([3]), .send(field: "\(name) Aw==", withBody: true)),
+      ]
+      let start: [(Event, Step)] = [(.begin, .ask(challenge: []))] + rounds
+      let again: [(Event, Step)] = start + [(.connectionEnd, .ask(challenge: []))] + rounds
+      Self.run(scheme, again + [(.head(Self.ok), .deliver)])
+      Self.run(scheme, again + [(.connectionEnd, .deliver)])
+    }
+  }
+
+  @Test("Only an answer to a challenge needs the connection") func neededConnection() {
+    var flow = LoginFlow(.ntlm, of: .proxy, hasBody: false)
+    let challenge = Self.refusal("NTLM Ag==", of: .proxy)
+    _ = flow.begin()
+    #expect(!flow.needsConnection, "the first token is generated")
+    _ = flow.answered([1])
+    #expect(!flow.needsConnection, "the first token was sent")
+    _ = flow.received(challenge, keepsConnection: true)
+    #expect(flow.needsConnection, "the answer is generated")
+    _ = flow.answered([3])
+    #expect(flow.needsConnection, "the answer was sent")
+    _ = flow.connectionEnded()
+    #expect(!flow.needsConnection, "the login has begun again")
+    _ = flow.answered([1])
+    #expect(!flow.needsConnection, "the first token was sent again")
+    #expect(flow.received(Self.ok, keepsConnection: true) == .deliver)
+    #expect(!flow.needsConnection, "the login is over")
   }
 
   @Test("An endless login ends after six rounds") func endless() {

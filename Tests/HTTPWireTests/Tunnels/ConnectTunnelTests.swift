@@ -13,7 +13,7 @@ import Testing
 
   /// The steps of a tunnel, as an owner sees them.
   enum Event: Equatable, Sendable {
-    case sent(String), asked([String], round: Int, keepsConnection: Bool), again
+    case sent(String), asked([String], round: Int, keepsConnection: Bool), restarted, again
     case open(unread: String)
     case failed(Failure)
   }
@@ -52,7 +52,8 @@ import Testing
 
   /// Runs a tunnel to its end.
   ///
-  /// - Parameter logins: The answers to the questions; `nil` after the last one.
+  /// - Parameter logins: The answers to the questions; `nil` after the last one. Those that begin with C belong to
+  ///   their connection.
   private static func run(
     _ tunnel: ConnectTunnel, _ replies: [String?], logins: [String?] = [], pieceSize: Int = .max
   ) -> [Event] {
@@ -70,8 +71,12 @@ import Testing
       case .ask(let question):
         events.append(
           .asked(question.challenges, round: question.round, keepsConnection: question.keepsConnection))
-        step = tunnel.answered(logins.popFirst() ?? nil)
+        let login: String? = logins.popFirst() ?? nil
+        step = tunnel.answered(login, belongsToConnection: login?.hasPrefix("C ") == true)
         if case .needsMore? = step { step = proxy.read(&tunnel, pieceSize) }
+      case .restartLogin:
+        events.append(.restarted)
+        step = tunnel.answered(logins.popFirst() ?? nil)
       case .connectAgain:
         events.append(.again)
         proxy.rest = []
@@ -185,6 +190,29 @@ import Testing
         .sent(request), asked(1), .sent(request("Basic x")), .again, .sent(request("Basic x")),
         .open(unread: ""),
       ]),
+    Scenario(
+      "an answer of a connection that ends within a body",
+      [challenge(), challenge("body").dropLast() + "", nil, challenge(), ok],
+      logins: ["N 1", "C 2", "N 1", "C 2"],
+      [
+        .sent(request), asked(1), .sent(request("N 1")), asked(2), .restarted, .again, .sent(request("N 1")),
+        asked(3), .sent(request("C 2")), .open(unread: ""),
+      ]),
+    Scenario(
+      "an answer of a connection that ends instead of a further response",
+      [challenge(), challenge(), nil, ok], logins: ["N 1", "C 2", "N 1"],
+      [
+        .sent(request), asked(1), .sent(request("N 1")), asked(2), .sent(request("C 2")), .restarted, .again,
+        .sent(request("N 1")), .open(unread: ""),
+      ]),
+    Scenario(
+      "an answer of a connection with malformed chunks",
+      ["HTTP/1.1 407 Login\r\nProxy-Authenticate: A\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n", ok],
+      logins: ["C 1", "N 1"],
+      [
+        .sent(request), .asked(["A"], round: 1, keepsConnection: true), .restarted, .again,
+        .sent(request("N 1")), .open(unread: ""),
+      ]),
   ]
 
   static let failing: [Scenario] = [
@@ -213,6 +241,9 @@ import Testing
         .sent(request), asked(1), .sent(request("Basic x")), .again, .sent(request("Basic x")),
         .failed(.closed),
       ]),
+    Scenario(
+      "an answer of a connection that ends, and no other login", [challenge(), nil, ok], logins: ["C 1"],
+      [.sent(request), asked(1), .sent(request("C 1")), .restarted, .failed(.closed)]),
     Scenario(
       "a login that is not valid", login: "Basic x\r\nA: b", [ok],
       [.failed(.invalidRequest(.field(.value(field: "Proxy-Authorization", character: 0x0D))))]),
