@@ -34,7 +34,8 @@ final class ExchangeLogin {
   /// The next step, while the rest of a response is read that only continues the login.
   var next: ExchangeLoginStep?
   /// Whether the next request has to follow on the same connection, because it answers a challenge of this connection.
-  private(set) var needsConnection = false
+  /// The server may still await its answer if only the proxy has asked again.
+  var needsConnection: Bool { server?.needsConnection == true || proxy?.needsConnection == true }
   /// The token that is being generated. It is given up with the login.
   var pendingToken: PendingToken?
   /// Whether a response has asked for another round. The next one may belong to the same connection.
@@ -126,7 +127,6 @@ final class ExchangeLogin {
   func received(_ head: ResponseHead, keepsConnection: Bool, _ remembered: () -> AuthenticationProof?)
     -> ExchangeLoginStep
   {
-    needsConnection = false
     isUnderWay = true
     if var proxy, !proxy.isOver {
       let step = proxy.received(head, keepsConnection: keepsConnection, ticket: ticket)
@@ -185,7 +185,6 @@ final class ExchangeLogin {
   }
 
   private func ask(_ tokens: LoginTokens?, _ challenge: [UInt8]) -> ExchangeLoginStep {
-    needsConnection = !challenge.isEmpty
     switch tokens?.answer(to: challenge) {
     case .token(let token): return answered(token)
     case .takesTime(let conversation):

@@ -10,6 +10,8 @@ import Testing
 @Suite("Rounds of logins", .timeLimit(.minutes(5))) struct LoginRoundTests {
   private static let first = "NTLM TlRMTVNTUAAB"
   private static let last = "NTLM TlRMTVNTUAAD"
+  private static let login = ConnectionLogin(
+    scheme: .ntlm, credential: PasswordCredential(user: "anna", password: "secret"))
 
   private static func refusal(
     _ token: String? = NTLMExample.challenge, _ fields: String = "Content-Length: 2\r\n", body: String = "no"
@@ -35,9 +37,9 @@ import Testing
   private static func request(
     _ client: Client, _ port: Int, _ method: String = "GET", body: RequestBody = .none
   ) throws -> WireRequest {
-    let login = ConnectionLogin(
-      scheme: .ntlm, credential: PasswordCredential(user: "anna", password: "secret"))
-    return try client.request("http://127.0.0.1:\(port)/in", method, body: body).changing { $0.login = login }
+    try client.request("http://127.0.0.1:\(port)/in", method, body: body).changing {
+      $0.login = Self.login
+    }
   }
 
   private static func field(_ head: String, _ name: String = "Authorization") -> String {
@@ -415,12 +417,35 @@ import Testing
         ]
       ], heads)
     let client = Self.client(proxy.port)
-    let login = ConnectionLogin(
-      scheme: .ntlm, credential: PasswordCredential(user: "anna", password: "secret"))
-    let request = try client.request("http://nowhere.test/").changing { $0.login = login }
+    let request = try client.request("http://nowhere.test/").changing { $0.login = Self.login }
     #expect(try await client.send(request).text == "in")
     #expect(Self.steps(heads) == [Self.first, Self.first, Self.last])
     #expect(Self.proxyFields(heads).map { $0.isEmpty } == [true, false, false])
+  }
+
+  @Test("An answer to the server that a proxy refuses is not sent on another connection") func staleAnswer()
+    async throws
+  {
+    let heads = Received()
+    let challenges = [#"nonce="one""#, #"nonce="two", stale=true"#].map {
+      #"Digest realm="p", qop="auth", \#($0)"#
+    }
+    let proxy = try Self.server(
+      [
+        [
+          Self.proxyRefusal(challenges[0]), Self.refusal(),
+          Self.proxyRefusal(challenges[1], "Connection: close\r\n"),
+        ],
+        [Self.refusal(nil)],
+      ], heads)
+    let client = Self.client(proxy.port)
+    let request = try client.request("http://nowhere.test/").changing { $0.login = Self.login }
+    let failure = try await client.failure(of: request)
+    #expect(failure.kind == .connectionLost, "\(failure.message)")
+    #expect(failure.message.contains("between two requests of the login"), "\(failure.message)")
+    #expect(Self.steps(heads) == [Self.first, Self.first, Self.last])
+    #expect(Self.proxyFields(heads).map { $0.isEmpty } == [true, false, false])
+    #expect(proxy.connectionCount == 1)
   }
 
   @Test("A login of the server leaves a proxy the password that it gets without asking") func basicOfProxy()
@@ -431,9 +456,7 @@ import Testing
     let client = Client {
       $0.proxy = .http("127.0.0.1", port: proxy.port, username: "ann", password: "pw")
     }
-    let login = ConnectionLogin(
-      scheme: .ntlm, credential: PasswordCredential(user: "anna", password: "secret"))
-    let request = try client.request("http://nowhere.test/").changing { $0.login = login }
+    let request = try client.request("http://nowhere.test/").changing { $0.login = Self.login }
     #expect(try await client.send(request).text == "in")
     #expect(Self.steps(heads) == [Self.first, Self.first, Self.last])
     #expect(Self.proxyFields(heads) == Array(repeating: "Basic YW5uOnB3", count: 3))
