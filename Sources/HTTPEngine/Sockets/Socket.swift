@@ -185,7 +185,8 @@ protocol Pipe: AnyObject {
   var descriptor: Int32 { get }
   /// The user of the connection, called when bytes may move.
   var owner: (any PipeOwner)? { get set }
-  /// Whether a write that has to wait must be repeated with the same bytes.
+  /// Whether the connection is secure itself. Then a write that has to wait must be repeated with the same bytes, and
+  /// each read and write clears OpenSSL's messages.
   var keepsWrites: Bool { get }
 
   /// Whether a read would have to wait, as far as it is known without asking the system.

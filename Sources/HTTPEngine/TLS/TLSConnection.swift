@@ -272,7 +272,7 @@ final class TLSConnection {
 
   /// Keeps OpenSSL's messages before a write, because a secure connection below clears them.
   func keepViolation() {
-    guard connection is TLSPipe, ERR_peek_error() != 0 else { return }
+    guard connection.keepsWrites, ERR_peek_error() != 0 else { return }
     violation = violation ?? OpenSSLBytes.errors()
   }
 

@@ -40,20 +40,44 @@ import Testing
     try await expectFailure(.connectionLost) { $0.afterIncoming = .failed(.lost("localhost", ECONNRESET)) }
   }
 
-  @Test("A violation behind a proxy over TLS is the reason of the failure")
-  func violationBehindProxy() async throws {
-    let proxy = try StreamTestServer { connection in
-      try connection.startTLS(.localhost)
+  /// Starts a proxy over TLS whose targets send `greeting` together with its answer, and then violate TLS.
+  private static func proxy(greeting: String = "") throws -> StreamTestServer {
+    try StreamTestServer(.tls(.localhost)) { connection in
       while try !connection.line().isEmpty {}
-      try connection.write("HTTP/1.1 200 OK\r\n\r\n")
+      try connection.write("HTTP/1.1 200 OK\r\n\r\n" + greeting)
       _ = try connection.read()
       try connection.write(Self.unexpected)
       _ = try connection.readToEnd()
     }
-    var settings = ProxyServer(.https, host: "localhost", port: proxy.port)
+  }
+
+  private static func client(_ port: Int) -> Client {
+    var settings = ProxyServer(.https, host: "localhost", port: port)
     settings.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
-    let client = Client { $0.proxy = .server(settings) }
+    return Client { $0.proxy = .server(settings) }
+  }
+
+  @Test("A violation behind a proxy over TLS is the reason of the failure")
+  func violationBehindProxy() async throws {
+    let proxy = try Self.proxy()
+    let client = Self.client(proxy.port)
     let failure = try await client.failure(of: "https://nowhere.test/")
+    #expect(failure.kind == .secureConnectionFailed)
+    #expect(failure.message.contains("unexpected message"), "\(failure.message)")
+  }
+
+  @Test("A greeting that came with the answer of the proxy does not hide a later violation")
+  func violationAfterGreeting() async throws {
+    let proxy = try Self.proxy(greeting: "220 hi\r\n")
+    let (stream, probe) = Self.client(proxy.port).stream("nowhere.test", port: 7)
+    let greeting = await withCheckedContinuation { continuation in
+      stream.read(least: 8, most: 8, timeout: nil) { continuation.resume(returning: $0) }
+    }
+    #expect(try greeting.get().data == Data("220 hi\r\n".utf8))
+    stream.secure { _ in }
+    guard case .failure(let failure) = await probe.end() else {
+      return _ = Issue.record("the stream was secured")
+    }
     #expect(failure.kind == .secureConnectionFailed)
     #expect(failure.message.contains("unexpected message"), "\(failure.message)")
   }
