@@ -92,6 +92,10 @@ import Testing
     ])
     #expect(Freshness(of: stored, now: Fixture.start).lifetime == 100)
     #expect(Fixture.decide(stored) == .send)
+    // Without a valid date the response was created when it arrived, not when its request was sent.
+    let undated = Fixture.response(
+      [("Date", "today"), ("Expires", Fixture.date(Fixture.start + 100))], delay: 30)
+    #expect(Freshness(of: undated, now: Fixture.start).lifetime == 100)
   }
 
   @Test("An explicit expiration has priority over the heuristic") func explicitExpiration() {

@@ -80,6 +80,73 @@ struct AuthenticationOfferTests {
     let digest = try #require(ranked(field).first?.digest)
     #expect(digest.choice(for: isStored ? .bytes(Data([1])) : .source(ReadOnce())) == choice)
   }
+
+  @Test(
+    "A body is hashed to its end or not at all",
+    arguments: [
+      ([.end], ""), ([.bytes(2), .bytes(1), .end], "616161"), ([.bytes(2), .failure(broken), .end], nil),
+      ([.bytes(2), .wait, .end], nil), ([.failure(broken)], nil),
+    ] as [([BodyReading], String?)])
+  func hashOfBody(readings: [BodyReading], text: String?) {
+    let body = ScriptedBody(readings)
+    #expect(MessageHashes().text(.sha256, of: .source(body)) == text)
+    #expect(body.isStopped)
+  }
+
+  @Test("A body is not hashed if it cannot be read again, or cannot be started") func unreadableBody() {
+    #expect(MessageHashes().text(.md5, of: .source(ReadOnce())) == nil)
+    #expect(MessageHashes().text(.md5, of: .source(ScriptedBody([.end], failure: Self.broken))) == nil)
+    #expect(MessageHashes().text(.md5, of: .none) == "")
+    #expect(MessageHashes().text(.md5, of: .bytes(Data([1, 0xAB]))) == "01ab")
+  }
+
+  private static let broken = TransportFailure(.cannotReadBody, "The file is gone.")
+}
+
+/// A hash function that returns its message.
+private struct MessageHashes: HashFunctions {
+  private final class Message: RunningHash {
+    private var bytes: [UInt8] = []
+    func add(_ bytes: UnsafeRawBufferPointer) { self.bytes.append(contentsOf: bytes) }
+    func finish() -> [UInt8]? { bytes }
+  }
+
+  func hash(_ algorithm: DigestChallenge.Algorithm, _ bytes: [UInt8]) -> [UInt8]? { bytes }
+  func makeRunningHash(_ algorithm: DigestChallenge.Algorithm) -> (any RunningHash)? { Message() }
+}
+
+/// A stored body whose bytes are the letter "a", and which is read as a script says.
+private final class ScriptedBody: BodySource {
+  private struct ReadingState {
+    var readings: ArraySlice<BodyReading>
+    var isStopped = false
+  }
+
+  let length: Int64 = -1
+  let isRepeatable = true
+  let isStored = true
+  private let failure: TransportFailure?
+  /// The readings that are left, and whether the body was stopped, for the thread of the test.
+  private let state: Mutex<ReadingState>
+
+  init(_ readings: [BodyReading], failure: TransportFailure? = nil) {
+    self.failure = failure
+    state = Mutex(ReadingState(readings: readings[...]))
+  }
+
+  var isStopped: Bool { state.withLock { $0.isStopped } }
+
+  func start(wake: @escaping @Sendable () -> Void) -> TransportFailure? { failure }
+
+  func read(into room: UnsafeMutableRawBufferPointer) -> BodyReading {
+    let reading = state.withLock { $0.readings.popFirst() } ?? .end
+    if case .bytes(let count) = reading {
+      room.copyBytes(from: [UInt8](repeating: UInt8(ascii: "a"), count: count))
+    }
+    return reading
+  }
+
+  func stop() { state.withLock { $0.isStopped = true } }
 }
 
 /// A body that can be read once.

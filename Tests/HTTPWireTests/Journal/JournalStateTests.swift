@@ -64,6 +64,11 @@ struct JournalStateTests {
         continuation(try transfer("GET", .responded(odd, offset: 0, boot: "boot")), fileSize: 70)
           == .resume(received: 70))
     }
+    let empty = StoredHead(
+      ResponseHead(status: 200, fields: [HTTPHeader(name: "Content-Length", value: "0")]))
+    let nothing = try transfer("GET", .responded(empty, offset: 0, boot: "boot"))
+    #expect(continuation(nothing, fileSize: 0) == .deliver)
+    #expect(continuation(nothing) == .send, "there is no file to deliver")
   }
 
   @Test("After a restart of the machine only synchronized bytes count") func otherBoot() throws {
