@@ -84,18 +84,19 @@ struct DataTaskTests {
     let fake = FakeTransport(.text("late").held(by: gate, reached: reached))
     let request = Session.retained(fake: fake).download("http://a.test/")
     let task = request.serializingDownloadedFileURL(automaticallyCancelling: automatically)
-    let awaiting = Task {
+    let awaiting = Task { () -> URL? in
       switch awaited {
-      case .value: _ = try? await task.value
-      case .result: _ = await task.result
-      case .response: _ = await task.response
+      case .value: try? await task.value
+      case .result: await task.result.success
+      case .response: await task.response.value
       }
     }
     await reached.wait()
     awaiting.cancel()
     #expect(request.isCancelled == automatically)
     gate.open()
-    await awaiting.value
+    let file = await awaiting.value
+    #expect((file == nil) == automatically)
     await task.response.removeFile()
   }
 
@@ -105,12 +106,12 @@ struct DataTaskTests {
     server.enqueue(.text("late").held(by: gate))
     let request = Session.real().request(server.url("/"))
     let task = request.serializingString(automaticallyCancelling: false)
-    let awaiting = Task { await task.result }
+    let awaiting = Task { [try await task.value, try await task.result.get()] }
     await gate.waitUntilReached()
     awaiting.cancel()
     #expect(!request.isCancelled)
     gate.open()
-    #expect(await awaiting.value.success == "late")
+    #expect(try await awaiting.value == ["late", "late"])
     #expect(request.isFinished)
   }
 

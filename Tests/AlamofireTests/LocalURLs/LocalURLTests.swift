@@ -1,8 +1,10 @@
-import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPTestServer
+import HTTPWire
 import Testing
+
+@testable import Alamofire
 
 /// `file:` and `data:` URLs, in sessions whose engine is not used.
 @Suite(.timeLimit(.minutes(5))) struct LocalURLTests {
@@ -32,6 +34,17 @@ import Testing
     #expect(await session().request(file).serializingString().response.value == "x")
     let odd = file.absoluteString.replacingOccurrences(of: "file://", with: "file://localhost") + "?v=1#top"
     #expect(await session().request(odd).serializingString().response.value == "x")
+  }
+
+  @Test(
+    "The media type of a file follows from its extension",
+    arguments: [
+      ("a.json", "application/json"), ("a.b.JSON", "application/json"), ("json", "application/octet-stream"),
+      (".json", "application/octet-stream"), ("a.json.", "application/octet-stream"),
+    ])
+  func mediaType(name: String, type: String) throws {
+    let content = try LocalContent(try folder.file(name).absoluteString)
+    #expect(content.head.block.value(of: "Content-Type") == type)
   }
 
   @Test("An empty file and a file without a size are read") func sizes() async throws {

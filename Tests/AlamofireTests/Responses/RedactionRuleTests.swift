@@ -86,6 +86,11 @@ import Testing
         #"{"a": "https:\/\/h\/?a=1\u0026token=planted", "b": "?"}"#,
         #"{"a": "https://h/?a=1&token=redacted", "b": "?"}"#
       ),
+      // The escapes of the other characters of a string are restored.
+      (
+        #"{"a": "C:\\b\n\r\t\u0001\u001F?token=planted"}"#,
+        #"{"a": "C:\\b\n\r\t\u0001\u001f?token=redacted"}"#
+      ), (#"{"a": "\"b\" ?token=planted"}"#, #"{"a": "\"b\" ?token=redacted"}"#),
       (
         #"["https://ann:planted@h/", {"token": "planted"}]"#,
         #"["https://redacted@h/", {"token": "redacted"}]"#

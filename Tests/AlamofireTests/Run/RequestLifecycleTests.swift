@@ -293,6 +293,19 @@ struct RequestLifecycleTests {
     #expect(life.resumed() == .proceed)
   }
 
+  @Test("A finished request that is sent again can be suspended, resumed and cancelled") func sentAgain() {
+    var life = RequestLifecycle()
+    _ = life.resumed()
+    life.ended()
+    #expect(life.sentAgain() == .start)
+    #expect(life.state == .resumed && life.run == .running)
+    #expect(life.suspended() == .hold)
+    #expect(life.resumed() == .proceed)
+    #expect(life.cancelled() == .cancel)
+    life.ended()
+    #expect(life.state == .cancelled)
+  }
+
   @Test("A request that the end of its session has ended is not sent again") func abandonedRequest() {
     var life = RequestLifecycle()
     _ = life.resumed()

@@ -81,6 +81,30 @@ import Testing
     #expect(state.collectedBody == nil && state.outcome.data == nil)
   }
 
+  // MARK: Cancellation
+
+  @Test("The first cancellation has the error, and one during or after a closing handshake has none")
+  func cancellations() {
+    var cancelled = RequestCore.CoreState()
+    #expect(cancelled.cancel(because: .sessionDeinitialized) == .finish)
+    #expect(cancelled.cancel(because: .explicitlyCancelled) == .nothing)
+    #expect(cancelled.results.error?.isSessionDeinitializedError == true)
+    var closing = RequestCore.CoreState()
+    _ = closing.lifecycle.resumed()
+    _ = closing.lifecycle.closed()
+    var closed = closing
+    #expect(closing.cancel(because: .explicitlyCancelled) == .cancel)
+    #expect(closing.results.error == nil, "the end of the connection has the error")
+    closed.lifecycle.ended()
+    #expect(closed.cancel(because: .explicitlyCancelled) == .nothing)
+    #expect(closed.results.error == nil, "the request has ended well")
+    var finished = RequestCore.CoreState()
+    _ = finished.lifecycle.resumed()
+    finished.lifecycle.ended()
+    #expect(finished.cancel(because: .explicitlyCancelled) == .nothing)
+    #expect(finished.results.error == nil)
+  }
+
   // MARK: What a task shows
 
   @Test("A task shows the response of the results, or else the one whose body is being read") func taskView()

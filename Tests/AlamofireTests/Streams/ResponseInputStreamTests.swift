@@ -112,6 +112,18 @@ struct ResponseInputStreamTests {
     gate.open()
   }
 
+  @Test("A stream that is closed after the end of its request holds no unread bytes") func unreadBytes()
+    async throws
+  {
+    let fake = FakeTransport(.chunks(["unread"]))
+    let request = Session.retained(fake: fake).streamRequest("http://a.test/")
+    let stream = try #require(request.asInputStream())
+    await request.finished()
+    #expect(request.flow.heldBytes > 0)
+    stream.close()
+    #expect(request.flow.heldBytes == 0)
+  }
+
   @Test("Bodies of two responses are not concatenated") func retry() async throws {
     let gate = Latch()
     let spy = SpyInterceptor(retry: { _, _, count in count == 1 ? .retry : .doNotRetry })

@@ -56,11 +56,29 @@ struct StreamValuesTests {
     #expect(await read(request.decodables(of: Event.self, using: decoder)).values.map(\.firstDay) == [1])
   }
 
+  private func isDecodingFailure(_ error: AFError?) -> Bool {
+    guard case .responseSerializationFailed(reason: .decodingFailed(let error))? = error else { return false }
+    return error is DecodingError
+  }
+
+  @Test("A chunk that another decoder cannot decode is thrown") func invalidChunk() async {
+    let request = request(.chunks([#"{"y":1}"#]))
+    let read = await read(request.decodables(of: Point.self, using: OtherDecoder()))
+    #expect(read.values.isEmpty)
+    #expect(isDecodingFailure(read.error), "\(String(describing: read.error))")
+  }
+
+  private struct OtherDecoder: DataDecoder {
+    func decode<D: Decodable>(_ type: D.Type, from data: Data) throws -> D {
+      try JSONDecoder().decode(type, from: data)
+    }
+  }
+
   @Test("A document that cannot be decoded is thrown") func invalidDocument() async {
     let request = request(.chunks([#"{"x":1}{"y":1}{"x":2}"#]))
     let read = await read(request.decodables(of: Point.self))
     #expect(read.values.map(\.x) == [1])
-    #expect(read.error?.isResponseSerializationError == true)
+    #expect(isDecodingFailure(read.error), "\(String(describing: read.error))")
     // The iterator was released.
     #expect(request.isCancelled || request.isFinished)
   }
