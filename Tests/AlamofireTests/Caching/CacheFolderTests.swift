@@ -168,8 +168,9 @@ import Testing
   }
 
   /// Returns a response that is stored beside the others, with its name at the end of a long body.
-  private static func variant(_ name: String, by field: String) -> FakeReply {
-    .cacheable(String(repeating: "-", count: size) + name, "no-cache", tag: name, ("Vary", field))
+  private static func variant(_ name: String, by field: String, note: String = "") -> FakeReply {
+    .cacheable(
+      String(repeating: "-", count: size) + name, "no-cache", tag: name, ("Vary", field), ("X-Note", note))
   }
 
   /// Confirms the first of the tags that are offered.
@@ -178,11 +179,15 @@ import Testing
     return .status(304, headers: [("ETag", tag ?? "")])
   }
 
-  @Test("A look-up among several files reads one body", .steps) func bodiesOfVariants() async {
+  @Test(
+    "A look-up among several files reads one body, and heads of any length", .steps, arguments: [0, 5_000])
+  func bodiesOfVariants(noteLength: Int) async {
     let cache = cache()
+    let note = String(repeating: "x", count: noteLength)
     step("responses that vary by fields which the request does not have")
     for name in ["a", "b", "c", "d"] {
-      #expect(await send(FakeTransport(Self.variant(name, by: "X-\(name)")), cache) == "\(name) n")
+      let fake = FakeTransport(Self.variant(name, by: "X-\(name)", note: note))
+      #expect(await send(fake, cache) == "\(name) n")
     }
     #expect(files.names.count == 4)
     files.set { $0.readBytes = 0 }

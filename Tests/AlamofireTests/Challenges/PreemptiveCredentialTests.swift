@@ -80,6 +80,14 @@ struct PreemptiveCredentialTests {
     #expect(fake.requests.count == 1)
   }
 
+  @Test("A Digest challenge is answered although Basic was sent preemptively") func digestAfterBasic() async {
+    let fake = FakeTransport(.challenge(#"Digest realm="r", nonce="n", qop="auth""#), .text("in"))
+    let session = Session.retained(fake: fake, options: Self.preemptive)
+    let response = await session.request("http://a.test/").authenticate(username: "u", password: "p").end()
+    #expect(response.data == Data("in".utf8))
+    #expect(fake.requests.map { $0.value("Authorization")?.hasPrefix("Digest ") } == [false, true])
+  }
+
   @Test("An Authorization field of the caller is not replaced") func ownField() async {
     let fake = FakeTransport(responder: Self.protected)
     let session = Session.retained(fake: fake, options: Self.preemptive)

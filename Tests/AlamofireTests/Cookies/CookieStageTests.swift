@@ -18,6 +18,14 @@ struct CookieStageTests {
     #expect(response.metrics?.transactionMetrics.first?.request.headers["Cookie"] == "b=2; a=1")
   }
 
+  @Test("A field replaces or removes the cookie of an earlier field of the same response")
+  func fieldsOfOneResponse() async throws {
+    let fixture = try CookieFixture(
+      FakeTransport(FakeReply.ok.setting("a=1", "b=1", "a=2", "b=; Max-Age=0")))
+    for _ in 0..<2 { _ = await fixture.session.request("http://a.test/").end() }
+    #expect(fixture.sent == [nil, "a=2"])
+  }
+
   @Test("Cookies are stored and sent at every hop", arguments: [301, 302, 303, 307, 308])
   func cookiesAreStoredAndSentAtEveryHop(_ status: Int) async throws {
     let fixture = try CookieFixture(

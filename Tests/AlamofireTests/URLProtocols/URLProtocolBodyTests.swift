@@ -397,6 +397,27 @@ import Testing
     #expect((request.error?.underlyingError as? URLError)?.code == .timedOut)
   }
 
+  @Test("A response that the engine has stored does not answer a request that a protocol serves")
+  func storedResponse() async {
+    let script = ProtocolScript { loader, client in
+      loader.respond(client)
+      loader.load(client, "protocol")
+      loader.finish(client)
+    }
+    let cache = HTTPCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)
+    let fake = FakeTransport(.cacheable("engine", "max-age=60"))
+    for (classes, body) in [([], "engine"), ([], "engine"), ([ScriptedProtocol.self], "protocol")]
+      as [([AnyClass], String)]
+    {
+      let configuration = URLSessionConfiguration.cached(by: cache)
+      configuration.protocolClasses = classes
+      let session = Session.retained(
+        fake: fake, configuration: configuration, observers: SessionObservers(eventMonitors: []))
+      #expect(await session.request(script.url).serializingString().response.value == body)
+    }
+    #expect(fake.requests.count == 1, "the response was stored")
+  }
+
   @Test("A body above the limit is refused", arguments: [8, 9]) func bodySizeLimit(limit: Int64) async {
     var options = TransportOptions()
     options.bodySizeLimit = limit
