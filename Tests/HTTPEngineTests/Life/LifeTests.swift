@@ -27,6 +27,30 @@ import Testing
     #expect(server.connectionCount == 2, "nothing that waited was started")
   }
 
+  @Test("Shutting down ends a stream of bytes that waits for its server, and its operations")
+  func waitingStream() async throws {
+    let server = try StreamTestServer()
+    let client = Client()
+    let (stream, probe) = client.stream("127.0.0.1", port: server.port)
+    #expect(try await stream.echo([1, 2]).get() == [1, 2])
+    let (failures, continuation) = AsyncStream.makeStream(of: TransportFailure.FailureKind?.self)
+    stream.read(least: 1, most: 1, timeout: nil) { result in
+      if case .failure(let failure) = result {
+        continuation.yield(failure.kind)
+      } else {
+        continuation.yield(nil)
+      }
+      continuation.finish()
+    }
+    try await client.roundTrip()
+    client.transport.shutDown()
+    guard case .failure(let end) = await probe.end(), end.kind == .shutDown else {
+      return _ = Issue.record("the stream has not ended")
+    }
+    for await kind in failures { #expect(kind == .shutDown) }
+    withExtendedLifetime(server) {}
+  }
+
   @Test("A transport can be shut down before its first request") func shutDownBeforeTheFirstRequest()
     async throws
   {
