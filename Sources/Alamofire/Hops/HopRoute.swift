@@ -348,7 +348,7 @@ extension Result where Success == WireResponse, Failure == TransportFailure {
   /// connected to, or while the request waits for one of its streams.
   fileprivate var concernsService: Bool {
     guard case .failure(let failure) = self, failure.phase == .total else { return true }
-    return failure.metrics.map { $0.values.lookupEnd >= 0 } ?? false
+    return failure.metrics.map { $0.values.isConnecting || $0.values.lookupEnd >= 0 } ?? false
   }
 
   /// Returns the failure of a request that cannot be sent to its origin, because its total time is over.

@@ -58,8 +58,10 @@ extension HTTP1Connection {
         guard contentReceived(bytes, range, &position, of: exchange) else { return }
       case .end:
         if reader.hasTrailers, let trailers = reader.trailers { exchange.trailersReceived(trailers) }
-        if isFirst { exchange.times.responseEnd = exchange.times.responseStart }
-        return act(on: machine?.handle(.responseEnded(hasMore: position < bytes.count)) ?? .none)
+        let action = machine?.handle(.responseEnded(hasMore: position < bytes.count)) ?? .none
+        // Otherwise the exchange goes on, because the request is still being sent.
+        if isFirst, case .complete = action { exchange.times.responseEnd = exchange.times.responseStart }
+        return act(on: action)
       case .refuseHead: return fail(exchange.headTooLarge)
       case .refuse(let violation): return fail(exchange.invalid(violation))
       }

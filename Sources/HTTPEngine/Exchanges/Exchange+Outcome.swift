@@ -84,6 +84,7 @@ extension Exchange {
     values.start = timing.start
     values.queueEnd = max(0, timing.microseconds(timing.started))
     values.mayHaveArrived = decision.hasRepeatedUncertainly
+    values.isConnecting = phase == .connecting && pool?.pending.isEmpty == false
     values.isReusedConnection = isReused
     values.isProxyConnection = facts?.isProxied ?? (pool?.route.proxy != nil)
     if !isReused {

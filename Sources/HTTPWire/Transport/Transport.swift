@@ -134,6 +134,8 @@ package final class TransferMetrics: Sendable {
     package var decodedBodyBytes: Int64 = 0
     /// Whether an earlier attempt of the transfer was sent, and may have arrived.
     package var mayHaveArrived = false
+    /// Whether the transfer ended while its host was being connected to.
+    package var isConnecting = false
     package var isReusedConnection = false
     package var isProxyConnection = false
     package var localPort: Int32 = 0

@@ -126,7 +126,7 @@ struct AlternativeStageTests {
 
   /// The outcome at an alternative service of a request whose total time ends.
   enum Overdue: CaseIterable {
-    case inQueue, withoutStream, connecting, refused, misdirected
+    case inQueue, withoutStream, lookingUp, connecting, refused, misdirected
 
     /// Whether the service was tried, so that it has failed.
     var isFault: Bool { self != .inQueue && self != .withoutStream }
@@ -138,6 +138,7 @@ struct AlternativeStageTests {
       case .misdirected: return .status(421)
       case .inQueue: return Self.timeout(nil)
       case .withoutStream: break
+      case .lookingUp: values.isConnecting = true
       case .connecting: values.lookupEnd = 5
       }
       return Self.timeout(TransferMetrics(values: values))

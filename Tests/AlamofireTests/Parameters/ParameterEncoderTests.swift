@@ -53,6 +53,10 @@ struct JSONParameterEncoderTests {
   func freshEncoders() {
     JSONParameterEncoder.default.encoder.outputFormatting = .prettyPrinted
     #expect(JSONParameterEncoder.default.encoder.outputFormatting == [])
+    URLEncodedFormParameterEncoder.default.encoder.allowedCharacters = .alphanumerics
+    #expect(URLEncodedFormParameterEncoder.default.encoder.allowedCharacters == .afURLQueryAllowed)
+    let form: String? = try? URLEncodedFormEncoder().encode(["a": "-_"])
+    #expect(form == "a=-_")
   }
 
   @Test("A request without a URL is refused")

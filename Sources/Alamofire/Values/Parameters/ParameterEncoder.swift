@@ -149,8 +149,8 @@ open class URLEncodedFormParameterEncoder: @unchecked Sendable, ParameterEncoder
     }
   }
 
-  /// The encoder with all the defaults, which is created once.
-  public static let `default` = URLEncodedFormParameterEncoder()
+  /// A new encoder with all the defaults.
+  public static var `default`: URLEncodedFormParameterEncoder { URLEncodedFormParameterEncoder() }
 
   /// The encoder of the pairs.
   public let encoder: URLEncodedFormEncoder

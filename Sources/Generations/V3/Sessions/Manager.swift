@@ -155,7 +155,9 @@ open class Manager: @unchecked Sendable {
     beside session: URLSession, _ delegate: SessionDelegate, _ policies: ServerTrustPolicyManager?,
     _ options: TransportOptions
   ) -> Alamofire::Session {
-    Alamofire::Session(
+    let configuration = session.configuration
+    guard configuration.identifier == nil else { return core(configuration, delegate, policies, options) }
+    return Alamofire::Session(
       session: session, delegate: delegate, rootQueue: rootQueue, startRequestsImmediately: false,
       serverTrustManager: trustManager(policies), transportOptions: options.forOlderGenerations)
   }

@@ -44,13 +44,19 @@ import Testing
     #expect(server.recordedRequests.map(\.path) == ["/bytes/10", "/get"])
   }
 
-  @Test("A manager writes no journal for a configuration of the current generation either")
-  func currentBackgroundConfiguration() async throws {
-    let identifier = UUID().uuidString
+  @Test(
+    "A manager writes no journal for a configuration of the current generation either",
+    arguments: [false, true])
+  func currentBackgroundConfiguration(hasSession: Bool) async throws {
+    let (identifier, delegate) = (UUID().uuidString, SessionDelegate())
     let configuration = configurationWithJournal(identifier)
     configuration.urlCache = nil
     configuration.timeoutIntervalForRequest = 7
-    let manager = SessionManager(configuration: configuration)
+    let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+    let manager =
+      hasSession
+      ? try #require(SessionManager(session: session, delegate: delegate))
+      : SessionManager(configuration: configuration, delegate: delegate)
     let response = await manager.download(server.url("/bytes/10")).endedWithoutFile()
     #expect(response.response?.statusCode == 200 && response.error == nil)
     #expect(!hasJournal(identifier))

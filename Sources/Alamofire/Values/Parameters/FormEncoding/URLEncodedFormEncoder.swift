@@ -74,11 +74,18 @@ public final class URLEncodedFormEncoder: Sendable {
   /// The encoding of spaces.
   public let spaceEncoding: SpaceEncoding
 
-  private struct Allowed {
+  private struct Allowed: Sendable {
+    /// The default characters. Shared, because their table costs a fifth of a request.
+    private static let byDefault = Allowed(.afURLQueryAllowed)
+
+    static func of(_ characters: CharacterSet) -> Allowed {
+      characters == .afURLQueryAllowed ? byDefault : Allowed(characters)
+    }
+
     let characters: CharacterSet
     let encoding: PercentEncoding
 
-    init(_ characters: CharacterSet) {
+    private init(_ characters: CharacterSet) {
       self.characters = characters
       // Spaces are encoded by ``spaceEncoding``.
       encoding = PercentEncoding(allowing: { $0 != 0x20 && characters.contains(Unicode.Scalar($0)) })
@@ -92,7 +99,7 @@ public final class URLEncodedFormEncoder: Sendable {
   public var allowedCharacters: CharacterSet {
     get { allowed.withLock { $0.characters } }
     set {
-      let changed = Allowed(newValue)
+      let changed = Allowed.of(newValue)
       allowed.withLock { $0 = changed }
     }
   }
@@ -171,7 +178,7 @@ public final class URLEncodedFormEncoder: Sendable {
     self.nilEncoding = nilEncoding
     self.absentEncoding = absentEncoding ?? nilEncoding
     self.spaceEncoding = spaceEncoding
-    allowed = Mutex(Allowed(allowedCharacters))
+    allowed = Mutex(Allowed.of(allowedCharacters))
   }
 
   /// Encodes a value.
