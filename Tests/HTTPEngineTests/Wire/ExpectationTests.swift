@@ -1,5 +1,6 @@
 import FoundationEssentials
 import HTTPTestServer
+import HTTPSystem
 import HTTPWire
 import Synchronization
 import Testing
@@ -119,6 +120,26 @@ import Testing
     #expect(response.text == "ok")
     let isWhole = await ProcessFacts.eventually { whole.values.count == 1 }
     #expect(isWhole, "the server did not receive the whole body")
+  }
+
+  @Test("An upload that times out after an early response ends at that time") func timeoutAfterEarlySuccess()
+    async throws
+  {
+    let server = try StreamTestServer { connection in
+      _ = try connection.readHead()
+      _ = try connection.readExactly(1)
+      try connection.write(Self.ok)
+      connection.waitForEnd()
+    }
+    let client = Client()
+    let source = ScriptedSource(.bytes([1, 2, 3]), .wait, isRepeatable: false)
+    let request = try upload(to: server, by: client, [], body: .source(source)).changing {
+      $0.deadline = .now + .milliseconds(300)
+    }
+    let failure = try await client.failure(of: request)
+    let values = try #require(failure.metrics?.values)
+    #expect(failure.kind == .timedOut && values.responseStart > 0)
+    #expect(values.end > values.responseStart)
   }
 
   @Test(
