@@ -80,6 +80,8 @@ struct GateTests {
     repeat {
       cookies.store([Array("b=2".utf8)], of: earlier, for: URLRequest(url: url))
     } while !cookies.stored({ isReleased.wait() })
+    // Until then, a request would read the cookies on that queue.
+    #expect(await eventually { !cookies.areBeingStored })
     let request = bench.session.request("http://a.test/")
     async let response = request.end()
     let isWaiting = await eventually {

@@ -1,4 +1,5 @@
 import HTTPEngine
+import HTTPSystem
 import HTTPWire
 import Testing
 
@@ -13,11 +14,13 @@ import Testing
         $0.timeLimits = .init(
           nameLookup: limit, connect: .nanoseconds(1), firstByte: .nanoseconds(1))
       }
-      defer { client.transport.shutDown() }
-      let loop = client.transport.loop
+      let patient = Client(lingering: .seconds(240))
+      let transports = [client.transport, patient.transport]
+      defer { for transport in transports { transport.shutDown() } }
+      let loops = transports.map(\.loop)
       let isReady = await PrivateNetwork.run {
         guard PrivateNetwork.bindNameServers() != nil else { return false }
-        loop.startThread()
+        for loop in loops { loop.startThread() }
         return true
       }
       guard isReady == true else { return }
@@ -26,8 +29,14 @@ import Testing
       #expect(failure.kind == .timedOut, "\(failure.message)")
       #expect(failure.phase == .nameLookup, "\(failure.message)")
       #expect(failure.helps(host: "silent.example"))
-      #expect(failure.metrics?.values.lookupEnd == -1 && failure.metrics?.values.isConnecting == true)
+      #expect(failure.metrics?.values.lookupEnd == -1)
       #expect(ContinuousClock.now - start >= limit)
+      // The total time ends during the look-up.
+      let overdue = try await patient.failure(
+        of: patient.request("http://silent.example/").changing { $0.deadline = .now + limit })
+      #expect(overdue.phase == .total, "\(overdue.message)")
+      let values = try #require(overdue.metrics?.values)
+      #expect(values.lookupEnd == -1 && values.isConnecting)
       // Addresses do not need a look-up.
       let refused = try await client.failure(of: "http://127.0.0.1:9/")
       #expect(refused.kind == .cannotConnectToHost, "\(refused.message)")
