@@ -138,9 +138,10 @@ package struct SegmentedTransfer: Sendable {
   package mutating func wake(at now: Duration) -> [Action] { isOver ? [] : fill(at: now) }
 
   /// Returns the range that a request has to ask for now. `nil` stands for the whole file. The range is empty if all
-  /// bytes of the segment have arrived.
+  /// bytes of the segment have arrived, and for a request that is over: it may have been stopped before it was sent.
   package func range(of id: Int) -> Range<Int>? {
-    guard let request = running[id], request.requestedEnd != nil else { return nil }
+    guard let request = running[id] else { return 0..<0 }
+    guard request.requestedEnd != nil else { return nil }
     guard let segment = plan?.segments[id] else { return 0..<minimum }
     return segment.rest
   }

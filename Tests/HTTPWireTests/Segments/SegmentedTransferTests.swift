@@ -92,6 +92,14 @@ private let first = Representation(length: 100, validator: "\"1\"")
     #expect(transfer.room(for: 5, in: 1).isEmpty)
   }
 
+  @Test("A request that is over asks for nothing, and not for the whole file") func stoppedBeforeSending() {
+    var transfer = begun(connections: 2)
+    let actions = transfer.receive(.part(10..<60, length: 100, validator: nil), for: 2, at: .zero)
+    #expect(actions.contains(.stop(1)) && actions.contains(send(3)))
+    #expect([1, 2].map { transfer.range(of: $0) } == [0..<0, 0..<0])
+    #expect(transfer.range(of: 3) == nil)
+  }
+
   @Test("A request that fails after its last byte does not count as a failure of its source")
   func failureBehindTheEnd() {
     var transfer = begun(connections: 2)

@@ -353,7 +353,7 @@ struct SegmentConvertible: URLRequestConvertible {
     guard made.isChangeable else { return made }
     let question = core.question(of: request.id)
     if let range = question.range {
-      // The failed attempt has already received all bytes.
+      // The failed attempt has already received all bytes, or the request is not needed any more.
       guard !range.isEmpty else { throw CancellationError() }
       made.headers.update(name: "Range", value: "bytes=\(range.lowerBound)-\(range.upperBound - 1)")
       if let condition = question.condition { made.headers.update(name: "If-Range", value: condition) }
