@@ -71,7 +71,7 @@ private struct MemberScanner {
   /// Masks the secrets in a string with escapes, which may be JSON or a URL with escaped slashes.
   private mutating func maskEscapedText() -> Bool {
     guard bytes[index] == UInt8(ascii: "\"") else { return false }
-    let (content, end) = string(at: index)
+    let content = string(at: index).content
     guard let plain = JSONEscapes.removed(from: bytes[content]) else { return false }
     output.append(bytes[index])
     if masking.depth > 0 {
@@ -80,8 +80,8 @@ private struct MemberScanner {
     } else {
       output += SecretMasking.mask
     }
-    if content.upperBound < end { output.append(bytes[index]) }
-    index = end
+    // The mark at the end may begin a text rather than end one, too.
+    index = content.upperBound
     return true
   }
 

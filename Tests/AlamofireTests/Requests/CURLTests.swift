@@ -141,6 +141,15 @@ struct CURLTests {
     #expect(none.contains("-b") == false)
   }
 
+  @Test("The protected header fields of the request are masked") func protectedHeaders() async {
+    let request = session().request("http://a.test/", headers: ["X-Customer": "planted"])
+      .transportOptions { $0.protectedHeaders = ["X-Customer"] }
+    _ = await request.end()
+    #expect(request.cURLDescription().contains("planted"))
+    let text = request.cURLDescription(redacting: .standard)
+    #expect(text.contains("X-Customer: <redacted>") && !text.contains("planted"), "\(text)")
+  }
+
   @Test("Secrets can be masked") func masked() async {
     let session = session { $0.httpAdditionalHeaders = nil }
     let request = session.request(

@@ -74,6 +74,17 @@ import Testing
   }
 
   @Test(
+    "A backslash between two quoted texts hides no secret",
+    arguments: [
+      #"user "ada" in DOMAIN\ada sent {"password": "planted"}"#, #"{"a":"b"}\n{"password":"planted"}"#,
+      "-H \"Content-Type: application/json\" \\\n\t-d \"{\\\"password\\\":\\\"planted\\\"}\" \\\n\t\"http://h/\"",
+    ])
+  func backslashes(text: String) {
+    let shown = Redaction.standard.body(text, contentType: nil)
+    #expect(!shown.contains("planted") && shown.contains("password"), "\(shown)")
+  }
+
+  @Test(
     "Secrets of bodies",
     arguments: [
       (#"{"password": "planted", "a": 1}"#, #"{"password": "redacted", "a": 1}"#),

@@ -34,7 +34,8 @@ extension Request {
   public func cURLDescription(redacting redaction: Redaction) -> String { command(redacting: redaction) }
 
   /// Returns the command; its secrets are masked if there are rules.
-  func command(redacting redaction: Redaction?) -> String {
+  func command(redacting rules: Redaction?) -> String {
+    let redaction = rules.map { self.redaction($0) }
     guard let request = lastRequest, let url = request.url, let host = url.host(),
       let method = request.httpMethod
     else { return Self.missingCommand }
