@@ -42,6 +42,20 @@ import Testing
     return resumer.process(head, body: nil, at: url)
   }
 
+  @Test(
+    "A file that is gone, or too short, when a class gets its part is an error", arguments: [false, true])
+  func lostFile(exists: Bool) throws {
+    let resumer = resumer()
+    let content = try content(isFile: true)
+    let first = try resumer.request(from: original) { .success(content) }
+    #expect(first.httpMethod == "POST")
+    let fields = [("Location", "/files/1")]
+    #expect(process(201, fields, by: resumer, at: "https://a.test/files") == .proceed)
+    _ = try resumer.request(from: original) { .success(content) }
+    if exists { try Data("01".utf8).write(to: folder["upload"]) } else { unlink(folder["upload"].path) }
+    #expect(throws: AFError.self) { try resumer.contentInMemory() }
+  }
+
   @Test("Each request has its part of the body, in memory and as a source", arguments: [false, true])
   func parts(isFile: Bool) async throws {
     let resumer = resumer()

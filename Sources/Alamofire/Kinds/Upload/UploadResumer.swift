@@ -199,8 +199,7 @@ final class UploadResumer: Sendable {
     }
   }
 
-  /// Returns the content of the request in memory, for a class of `URLProtocol`. A file that cannot be read has no
-  /// content, because the body of the attempt would be more than the part that is due.
+  /// Returns the content of the request in memory, for a class of `URLProtocol`.
   ///
   /// The content counts as sent, because a class does not report what it sends.
   func contentInMemory() throws(AFError) -> Data {
@@ -216,15 +215,25 @@ final class UploadResumer: Sendable {
     switch body {
     case .data(let data): return Data(data.dropFirst(Int(part.offset)).prefix(Int(part.count)))
     case .file(let url, let identity, _):
-      guard let file = try? FileHandle(forReadingFrom: url) else { return Data() }
-      defer { try? file.close() }
-      try? file.seek(toOffset: UInt64(part.offset))
-      let content = (try? file.read(upToCount: Int(part.count))) ?? Data()
-      guard UploadFileIdentity(url) == identity else {
+      guard part.count > 0 else { return Data() }
+      let content: Data
+      do {
+        content = try Self.bytes(of: url, part)
+      } catch {
+        throw .sessionTaskFailed(error: error)
+      }
+      guard UploadFileIdentity(url) == identity, content.count == part.count else {
         throw .sessionTaskFailed(error: ResumableUploadError.fileHasChanged)
       }
       return content
     }
+  }
+
+  private static func bytes(of url: URL, _ part: UploadResumption.Part) throws -> Data {
+    let file = try FileHandle(forReadingFrom: url)
+    defer { try? file.close() }
+    try file.seek(toOffset: UInt64(part.offset))
+    return try file.read(upToCount: Int(part.count)) ?? Data()
   }
 
   /// Notes that content was read up to a position of the body, in order to be sent.
