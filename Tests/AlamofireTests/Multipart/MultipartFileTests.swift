@@ -1,7 +1,8 @@
-import Alamofire
 import Foundation
 import Glibc
 import Testing
+
+@testable import Alamofire
 
 /// Parts from files, and forms that are written to files.
 @Suite(.timeLimit(.minutes(5))) struct MultipartFileTests {
@@ -177,6 +178,27 @@ import Testing
       form.append(Data(count: 500_000), withName: "data")
       try form.writeEncodedData(to: folder["body"])
     }
+  }
+
+  @Test("A file that cannot be closed is closed once, and removed") func failedClose() throws {
+    let closed = Recorder<Int32>()
+    let file = folder["form"]
+    let failure = multipartFailure {
+      try MultipartFile.create(file, permissions: 0o600, .default) { descriptor in
+        closed.add(descriptor)
+        _ = Glibc.close(descriptor)
+        errno = EDQUOT
+        return -1
+      } body: { form in
+        try Array("a".utf8).withUnsafeBytes { try form.write($0) }
+      }
+    }
+    guard case .outputStreamWriteFailed(let error as NSError) = failure else {
+      Issue.record("another failure: \(String(describing: failure))")
+      return
+    }
+    #expect(error.code == EDQUOT && closed.count == 1)
+    #expect(!FileManager.default.fileExists(atPath: file.path))
   }
 
   @Test("A large file is not loaded into memory") func largeFile() async {

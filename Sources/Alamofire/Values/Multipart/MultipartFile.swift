@@ -46,13 +46,8 @@ struct MultipartFile: MultipartSink {
     }
   }
 
-  /// Writes the remaining bytes. Some file systems report a full disk only when a file is closed.
-  mutating func finish() throws {
-    try flush()
-    do { try handle.close() } catch { throw Self.failed(error) }
-  }
-
-  private mutating func flush() throws {
+  /// Writes the bytes that have been collected.
+  mutating func flush() throws {
     guard !pending.isEmpty else { return }
     try pending.withUnsafeBytes { try put($0) }
     pending.removeAll(keepingCapacity: true)
@@ -73,20 +68,29 @@ extension MultipartFile {
   /// It uses `open`, because Foundation makes a file that every user can read and restricts it afterwards. Foundation
   /// also overwrites a file that another process has just created.
   ///
-  /// - Parameter permissions: The mode of the file, before the process's umask.
+  /// The descriptor is closed here, once. After a failed close its number may belong to another file already, and
+  /// `FileHandle` would close it again.
+  ///
+  /// - Parameters:
+  ///   - permissions: The mode of the file, before the process's umask.
+  ///   - close: Closes the descriptor as the system's function does; tests let it fail.
   static func create(
-    _ url: URL, permissions: UInt32, _ fileManager: FileManager,
+    _ url: URL, permissions: UInt32, _ fileManager: FileManager, close: (Int32) -> Int32 = { close($0) },
     body: (inout MultipartFile) throws -> Void
   ) throws {
     let descriptor = open(url.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, permissions)
     guard descriptor >= 0 else { throw creationFailed(url, errno) }
-    let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
     do {
-      var file = MultipartFile(handle: handle)
-      try body(&file)
-      try file.finish()
+      var file = MultipartFile(handle: FileHandle(fileDescriptor: descriptor, closeOnDealloc: false))
+      let written = Result {
+        try body(&file)
+        try file.flush()
+      }
+      // Some file systems report a full disk only when a file is closed.
+      let code = close(descriptor) == 0 ? 0 : errno
+      try written.get()
+      if code != 0 { throw systemFailure(url, code) }
     } catch {
-      try? handle.close()
       try? fileManager.removeItem(at: url)
       throw error
     }
@@ -94,6 +98,10 @@ extension MultipartFile {
 
   private static func creationFailed(_ url: URL, _ code: Int32) -> AFError {
     if code == EEXIST { return .multipartEncodingFailed(reason: .outputStreamFileAlreadyExists(at: url)) }
+    return systemFailure(url, code)
+  }
+
+  private static func systemFailure(_ url: URL, _ code: Int32) -> AFError {
     let text = "\(url.path): \(String(cString: strerror(code)))"
     return failed(
       NSError(
