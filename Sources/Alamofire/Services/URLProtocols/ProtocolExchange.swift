@@ -130,6 +130,8 @@ final class ProtocolExchange: NSObject, @unchecked Sendable {
 
   func sinkHasRoom() {
     events.async { [self] in
+      // The time for which the sink was full does not count as idle time.
+      clock.moved(at: .now)
       delivery.isFull = false
       deliver()
     }
