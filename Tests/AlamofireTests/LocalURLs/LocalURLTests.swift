@@ -2,6 +2,7 @@ import Foundation
 import FoundationNetworking
 import HTTPTestServer
 import HTTPWire
+import Synchronization
 import Testing
 
 @testable import Alamofire
@@ -79,6 +80,32 @@ import Testing
     #expect(request.downloadProgress.fractionCompleted == 1)
     #expect(seen.values.first?.expectedContentLength == 3_000_000)
     #expect(seen.values.first?.suggestedFilename == "large.bin")
+  }
+
+  @Test("A file that becomes shorter while it is read is an error") func shorterFile() async throws {
+    let file = try folder.file("shrinking.bin", Data())
+    #expect(truncate(file.path, 16 << 20) == 0)
+    let isCut = Mutex(false)
+    let request = session().streamRequest(file).responseStream(on: .global()) { stream in
+      guard case .stream = stream.event else { return }
+      // So little has been read ahead that the rest is missed.
+      isCut.withLock { isCut in
+        if !isCut { truncate(file.path, 8 << 20) }
+        isCut = true
+      }
+    }
+    await request.finished()
+    #expect(code(request.error) == .resourceUnavailable)
+  }
+
+  @Test("A file that becomes longer is read as far as announced") func longerFile() throws {
+    let file = try folder.file("growing.bin", Data(count: 10))
+    let content = try LocalContent(file.absoluteString)
+    #expect(content.most(after: 0, atMost: 4) == 4 && content.most(after: 8, atMost: 4) == 2)
+    #expect(content.most(after: 10, atMost: 4) == 0)
+    #expect(content.failure(ofEndAt: 10) == nil && content.failure(ofEndAt: 9) != nil)
+    let unknown = try LocalContent(try folder.file("empty.bin", Data()).absoluteString)
+    #expect(unknown.most(after: 10, atMost: 4) == 4 && unknown.failure(ofEndAt: 10) == nil)
   }
 
   @Test("Progress that is asked for after the end counts all bytes") func lateProgress() async throws {

@@ -61,8 +61,12 @@ struct LocalTransport: AsyncTransport {
     while true {
       try await control.pass()
       try control.checkDeadline()
-      let bytes = try reader.next(chunk)
-      guard !bytes.isEmpty else { return (body, count.received) }
+      let most = content.most(after: count.received, atMost: chunk)
+      let bytes = most > 0 ? try reader.next(most) : Data()
+      guard !bytes.isEmpty else {
+        if let failure = content.failure(ofEndAt: count.received) { throw failure }
+        return (body, count.received)
+      }
       if let sink = request.sink {
         try await control.give(bytes, to: sink)
       } else {
@@ -164,6 +168,19 @@ struct LocalContent {
       TransportFailure(
         .resourceUnavailable, "The file at \(path) cannot be read: \(error.localizedDescription)")
     }
+  }
+
+  /// Returns the number of bytes to read next. Of a file that grows, only the announced bytes are read. A file without
+  /// a size may have content all the same, in some file systems.
+  func most(after received: Int64, atMost limit: Int) -> Int {
+    expectedLength > 0 ? Int(min(Int64(limit), expectedLength - received)) : limit
+  }
+
+  /// Returns the failure of a file that has become shorter while it was read; `nil` at its announced end.
+  func failure(ofEndAt received: Int64) -> TransportFailure? {
+    guard case .file(let path) = source, received < expectedLength else { return nil }
+    return TransportFailure(
+      .resourceUnavailable, "The file at \(path) became shorter while it was read.")
   }
 
   func reader() throws(TransportFailure) -> LocalReader {
