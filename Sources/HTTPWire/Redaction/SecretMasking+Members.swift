@@ -16,6 +16,8 @@ private struct MemberScanner {
   let masking: SecretMasking
   private var index = 0
   private var output: [UInt8] = []
+  /// The position of the mark that ended the last text with escapes.
+  private var lastEnd: Int?
 
   init(bytes: [UInt8], masking: SecretMasking) {
     self.bytes = bytes
@@ -32,7 +34,9 @@ private struct MemberScanner {
         index += 1
         continue
       }
-      if maskAttribute() || maskMember() || maskEscapedText() { continue }
+      // A text that ends with "=" is no name before a value.
+      if lastEnd != index, maskAttribute() { continue }
+      if maskMember() || maskEscapedText() { continue }
       // Only the quotation mark is consumed, because it may end a text rather than begin one.
       output.append(bytes[index])
       index += 1
@@ -45,10 +49,9 @@ private struct MemberScanner {
     guard output.last == UInt8(ascii: "=") else { return false }
     let name = output.dropLast().reversed().prefix { !Self.endsName($0) }.reversed()
     guard masking.redaction.isSecret(member: Array(name)[...]) else { return false }
-    let (content, end) = string(at: index)
     output += [bytes[index]] + SecretMasking.mask
-    if content.upperBound < end { output.append(bytes[index]) }
-    index = end
+    // The mark at the end may begin a text rather than end one, too.
+    index = string(at: index).content.upperBound
     return true
   }
 
@@ -80,8 +83,8 @@ private struct MemberScanner {
     } else {
       output += SecretMasking.mask
     }
-    // The mark at the end may begin a text rather than end one, too.
     index = content.upperBound
+    lastEnd = index
     return true
   }
 

@@ -78,6 +78,8 @@ import Testing
     arguments: [
       #"user "ada" in DOMAIN\ada sent {"password": "planted"}"#, #"{"a":"b"}\n{"password":"planted"}"#,
       "-H \"Content-Type: application/json\" \\\n\t-d \"{\\\"password\\\":\\\"planted\\\"}\" \\\n\t\"http://h/\"",
+      #"{"avatar":"iVBORw0\/pwdX\/abc=","password":"planted"}"#, #"{"k":"token\n=","password":"planted"}"#,
+      #"{"q":"token=","password":"planted"}"#, #"{"path":"/secret/foo=","password":"planted"}"#,
     ])
   func backslashes(text: String) {
     let shown = Redaction.standard.body(text, contentType: nil)
