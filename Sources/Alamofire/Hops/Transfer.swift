@@ -4,9 +4,8 @@ import Synchronization
 /// A transfer that the hops of a run wait for.
 struct Transfer: Sendable {
   typealias End =
-    @Sendable (inout HopLoop, consuming Result<WireResponse, TransportFailure>) throws(AFError) -> Outcome<
-      HopLoop
-    >
+    @Sendable (_ hops: inout HopLoop, _ result: consuming Result<WireResponse, TransportFailure>)
+    throws(AFError) -> Outcome<HopLoop>
 
   let transport: any Transport
   let request: WireRequest

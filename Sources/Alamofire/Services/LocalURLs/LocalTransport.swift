@@ -180,7 +180,8 @@ struct LocalContent {
   func failure(ofEndAt received: Int64) -> TransportFailure? {
     guard case .file(let path) = source, received < expectedLength else { return nil }
     return TransportFailure(
-      .resourceUnavailable, "The file at \(path) became shorter while it was read.")
+      .resourceUnavailable,
+      "The file at \(path) became shorter while it was read. Read it again when nothing writes to it.")
   }
 
   func reader() throws(TransportFailure) -> LocalReader {
