@@ -31,7 +31,7 @@ protocol RequestKind: HopKind {
   var trailers: RequestTrailers? { get }
 
   /// Returns the destination of the body of the response to a request with these parts.
-  func sink(_ method: String, _ fields: [HTTPHeader], _ profile: ConnectionProfile) throws(AFError)
+  func sink(method: String, fields: [HTTPHeader], profile: ConnectionProfile) throws(AFError)
     -> (any BodySink)?
 
   /// Returns the count of a whole request, which several transfers may perform.
@@ -121,7 +121,7 @@ extension RequestKind {
   func acceptResult(of attempt: Attempt) throws(AFError) -> Outcome<Attempt> { .done }
   func content(for request: URLRequest, of core: RequestCore) throws(AFError) -> RequestBody? { nil }
   var trailers: RequestTrailers? { nil }
-  func sink(_ method: String, _ fields: [HTTPHeader], _ profile: ConnectionProfile) throws(AFError)
+  func sink(method: String, fields: [HTTPHeader], profile: ConnectionProfile) throws(AFError)
     -> (any BodySink)?
   { nil }
   func count(_ count: ByteCount, after last: ByteCount) -> ByteCount { count }

@@ -23,7 +23,8 @@ import Testing
     throws
   {
     for takesData in [false, true] {
-      let file = try #require(try plan.sink("GET", [], ConnectionProfile()) as? FileSink)
+      let file = try #require(
+        try plan.sink(method: "GET", fields: [], profile: ConnectionProfile()) as? FileSink)
       #expect(file.begin(ResponseHead(status: 200), wake: {}) == nil)
       _ = Array("a".utf8).withUnsafeBytes { file.receive($0) }
       if takesData { #expect(plan.takeResumeData() == nil) } else { plan.forget() }
@@ -46,7 +47,7 @@ import Testing
       fields: [
         HTTPHeader(name: "Content-Range", value: "bytes 10-11/12"), HTTPHeader(name: "ETag", value: "\"v\""),
       ])
-    let sink = try plan.sink("GET", [], ConnectionProfile())
+    let sink = try plan.sink(method: "GET", fields: [], profile: ConnectionProfile())
     #expect(sink.begin(head, wake: {}) == nil)
     _ = Array("ab".utf8).withUnsafeBytes { sink.receive($0) }
     #expect(sink.finish() == nil)

@@ -39,10 +39,10 @@ final class DownloadKind: RequestKind {
     transfer?.completed == nil ? nil : RequestBody.none
   }
 
-  func sink(_ method: String, _ fields: [HTTPHeader], _ profile: ConnectionProfile) throws(AFError)
+  func sink(method: String, fields: [HTTPHeader], profile: ConnectionProfile) throws(AFError)
     -> (any BodySink)?
   {
-    try plan.sink(method, fields, profile)
+    try plan.sink(method: method, fields: fields, profile: profile)
   }
 
   func count(_ count: ByteCount, after last: ByteCount) -> ByteCount {

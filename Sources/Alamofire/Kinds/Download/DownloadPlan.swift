@@ -180,7 +180,7 @@ final class DownloadPlan: Sendable {
   /// in another process, describe its first bytes.
   ///
   /// - Parameter profile: The options of the request, with the largest size of the file.
-  func sink(_ method: String, _ fields: [HTTPHeader], _ profile: ConnectionProfile) throws(AFError)
+  func sink(method: String, fields: [HTTPHeader], profile: ConnectionProfile) throws(AFError)
     -> any BodySink
   {
     if let sink = state.withLock({ $0.attempt?.sink }) { return sink }

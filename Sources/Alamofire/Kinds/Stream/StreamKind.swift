@@ -21,7 +21,7 @@ final class StreamKind: RequestKind {
 
   // MARK: The hops
 
-  func sink(_ method: String, _ fields: [HTTPHeader], _ profile: ConnectionProfile) -> (any BodySink)? {
+  func sink(method: String, fields: [HTTPHeader], profile: ConnectionProfile) -> (any BodySink)? {
     flow
   }
 

@@ -27,7 +27,8 @@ extension RequestCore {
     let fields = session.settings.fields(adding: own, repeated: profile.options.repeatedHeaders)
     violation = session.settings.violation(method: method, own: own, all: fields)
     let body = try body(of: request, own: own)
-    let sink = keepingChallenges(try kind.sink(method, fields, profile)) ?? observedBody
+    let sink =
+      keepingChallenges(try kind.sink(method: method, fields: fields, profile: profile)) ?? observedBody
     // At once, because a variable would be copied.
     return WireRequest(
       WireRequest.Parts(
