@@ -38,6 +38,28 @@ struct LifecycleTests {
     if case .system("connect", ECONNREFUSED)? = error {} else { Issue.record("\(String(describing: error))") }
   }
 
+  @Test("Stopping ends a connection whose socket is always ready", arguments: [false, true])
+  func stopReadySocket(isWriting: Bool) throws {
+    var ends: [Int32] = [-1, -1]
+    #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0, &ends) == 0)
+    defer { for end in ends { close(end) } }
+    let signal = try Waker()
+    let channel = Channel(descriptor: ends[0], stopSignal: signal)
+    let piece = [UInt8](repeating: 7, count: 4096)
+    // As much as the socket holds, so that neither reading nor writing has to wait.
+    if !isWriting { while piece.withUnsafeBytes({ send(ends[1], $0.baseAddress, $0.count, 0) }) > 0 {} }
+    signal.wake()
+    var count = 0
+    let failure = #expect(throws: Channel.Failure.self) {
+      while true {
+        if isWriting { try channel.write(piece) } else { try #require(channel.read(atMost: 4096).count > 0) }
+        count += 4096
+      }
+    }
+    if case .stopped? = failure {} else { Issue.record("\(String(describing: failure))") }
+    #expect(count == 65_536)
+  }
+
   @Test("Stopping ends handshakes and TLS connections") func stopTLS() throws {
     let server = try HTTPTestServer(.tls(.localhost))
     server.enqueue(connections: .stall)

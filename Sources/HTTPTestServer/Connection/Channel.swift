@@ -21,6 +21,10 @@ final class Channel {
 
   let descriptor: Int32
   private let stopSignal: Waker
+  /// The number of bytes that may still be read or written after the server was stopped: enough for a short response
+  /// that is under way. Without a limit, a client that is always ready would keep the thread from ever waiting, and so
+  /// from noticing the stop.
+  private var countAfterStop = 65_536
   var tls: TLSSession?
 
   init(descriptor: Int32, stopSignal: Waker) {
@@ -45,16 +49,30 @@ final class Channel {
   }
 
   private func read(into buffer: UnsafeMutableRawBufferPointer) throws(Failure) -> Int {
-    if let tls { return try tls.read(into: buffer, over: self) }
+    if let tls {
+      let count = try tls.read(into: buffer, over: self)
+      try note(count)
+      return count
+    }
     while true {
       let count = recv(descriptor, buffer.baseAddress, buffer.count, 0)
-      if count >= 0 { return count }
+      if count >= 0 {
+        try note(count)
+        return count
+      }
       switch errno {
       case EAGAIN: try wait(for: POLLIN)
       case EINTR: continue
       default: throw .clientGone
       }
     }
+  }
+
+  /// Notes that bytes were read or written. Throws if the server was stopped, and too many have followed since.
+  func note(_ count: Int) throws(Failure) {
+    guard stopSignal.isAwake else { return }
+    countAfterStop -= count
+    if countAfterStop < 0 { throw .stopped }
   }
 
   /// Writes all bytes; waits while the client does not read.
@@ -84,6 +102,7 @@ final class Channel {
       }
       if count >= 0 {
         rest = rest.dropFirst(count)
+        try note(count)
         continue
       }
       switch code {

@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 /// A socket on 127.0.0.1; closed with its last reference.
 final class Listener: Sendable {
@@ -106,6 +107,10 @@ final class Waker: Sendable {
   /// The end to wait for.
   let descriptor: Int32
   private let writingEnd: Int32
+  private let woken = Atomic(false)
+
+  /// Whether ``wake()`` was called since the last ``reset()``.
+  var isAwake: Bool { woken.load(ordering: .relaxed) }
 
   init() throws(ServerError) {
     var ends: (Int32, Int32) = (-1, -1)
@@ -125,6 +130,7 @@ final class Waker: Sendable {
 
   /// Makes the descriptor readable; from any thread, any number of times.
   func wake() {
+    woken.store(true, ordering: .relaxed)
     var byte: UInt8 = 1
     // It can only fail when the pipe is full, and then it is readable already.
     _ = write(writingEnd, &byte, 1)
@@ -132,6 +138,7 @@ final class Waker: Sendable {
 
   /// Makes the descriptor unreadable again.
   func reset() {
+    woken.store(false, ordering: .relaxed)
     var bytes: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
     while read(descriptor, &bytes, MemoryLayout.size(ofValue: bytes)) > 0 {}
   }

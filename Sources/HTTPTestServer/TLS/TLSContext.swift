@@ -242,6 +242,7 @@ final class TLSSession {
       }
       guard status == 1 else { throw .clientGone }
       rest = rest.dropFirst(count)
+      try channel.note(count)
     }
   }
 
