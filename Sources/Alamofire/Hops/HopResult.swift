@@ -97,13 +97,16 @@ extension HopLoop {
     let metrics = records.metrics
     let given = route.handler.given?.response
     let unlisted = route.handler.isOverNetwork ? nil : transfer
+    let names = records.hops.isEmpty ? request.profile.options.protectedHeaders : []
     if let head, !head.role.isOfHTTP {
       let other = head.role == .missing ? nil : given ?? URLResponse(url, head)
-      return Exchange(url: url, other: other, records.hops, metrics: metrics, unlisted: unlisted)
+      return Exchange(
+        url: url, other: other, records.hops, metrics: metrics, unlisted: unlisted, protectedHeaders: names)
     }
     return Exchange(
       url: url, head: head, trailers: trailers, hops: records.hops,
-      response: head == nil ? nil : given as? HTTPURLResponse, metrics: metrics, unlisted: unlisted)
+      response: head == nil ? nil : given as? HTTPURLResponse, metrics: metrics, unlisted: unlisted,
+      protectedHeaders: names)
   }
 
   /// Returns the URL of a hop as the caller writes it.

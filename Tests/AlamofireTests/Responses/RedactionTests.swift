@@ -70,4 +70,35 @@ import Testing
     #expect(request.contains("X-Customer: <redacted>") && request.contains("X-API-Key: <redacted>"))
     #expect(!request.contains("top-secret"))
   }
+
+  @Test(
+    "Protected header fields are secret if the request ended before it was sent, and for responses without HTTP",
+    arguments: ["http://127.0.0.1:9/", "data:,text"])
+  func protectedHeadersWithoutHop(url: String) async {
+    struct Refusal: Error {}
+    let adapter = Adapter { request, _, completion in
+      completion(request.url?.scheme == "http" ? .failure(Refusal()) : .success(request))
+    }
+    let request = Session.real(configuration: .isolated)
+      .request(url, headers: ["X-Customer": "top-secret"], interceptor: adapter)
+      .transportOptions { $0.protectedHeaders = ["X-Customer"] }
+    let response = await request.serializingData().response
+    #expect((response.error == nil) == (url == "data:,text"))
+    let text = response.debugDescription
+    #expect(text.contains("X-Customer: <redacted>") && !text.contains("top-secret"), "\(text)")
+  }
+
+  @Test("Protected header fields of a download are secret if a retrier has replaced its error")
+  func protectedHeadersOfReplacedError() async throws {
+    struct Refusal: Error {}
+    let server = try HTTPTestServer()
+    let retrier = Retrier { _, _, _, completion in completion(.doNotRetryWithError(Refusal())) }
+    let response = await Session.real(configuration: .isolated)
+      .download(server.url("/get"), headers: ["X-Customer": "top-secret"], interceptor: retrier)
+      .transportOptions { $0.protectedHeaders = ["X-Customer"] }
+      .serializingDecodable(Int.self).response
+    #expect(response.error?.isRequestRetryError == true)
+    let request = response.debugDescription.components(separatedBy: "[Response]:")[0]
+    #expect(request.contains("X-Customer: <redacted>") && !request.contains("top-secret"), "\(request)")
+  }
 }

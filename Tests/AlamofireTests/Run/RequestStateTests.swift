@@ -41,11 +41,11 @@ import Testing
     var results = RequestResults()
     _ = results.replaceRequest(with: request("a"))
     let start = Date()
-    results.makeMissingExchange()
+    results.makeMissingExchange(protecting: [])
     #expect(results.exchange?.head == nil && results.exchange?.url == request("a").url)
     #expect((results.exchange?.metrics?.taskInterval.start).map { $0 >= start } == true)
     _ = results.store(exchange, body: nil)
-    results.makeMissingExchange()
+    results.makeMissingExchange(protecting: [])
     #expect(results.exchange === exchange)
   }
 

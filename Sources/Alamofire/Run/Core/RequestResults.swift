@@ -54,9 +54,10 @@ struct RequestResults: Sendable {
   mutating func replaceError(with error: AFError) -> AFError? { replace(&self.error, with: error) }
 
   /// Makes the metrics of an attempt that ended before anything was sent.
-  mutating func makeMissingExchange() {
+  mutating func makeMissingExchange(protecting names: Set<String>) {
     guard exchange == nil else { return }
-    exchange = Exchange(url: request?.url, head: nil, metrics: TaskMetrics(from: Date()))
+    exchange = Exchange(
+      url: request?.url, head: nil, metrics: TaskMetrics(from: Date()), protectedHeaders: names)
   }
 
   /// Forgets everything but the request, for a further attempt. Returns the exchange of the attempt that has failed.
@@ -169,8 +170,10 @@ extension RequestCore {
 
   /// Stores the response to the handshake of a WebSocket connection. The metrics follow when the connection ends.
   func connected(_ head: ResponseHead) {
+    let names = profile.options.protectedHeaders
     _ = state.withLock { state in
-      state.results.store(Exchange(url: state.currentRequest?.url, head: head), body: nil)
+      let url = state.currentRequest?.url
+      return state.results.store(Exchange(url: url, head: head, protectedHeaders: names), body: nil)
     }
   }
 
@@ -187,7 +190,10 @@ extension RequestCore {
   }
 
   /// Makes the metrics of an attempt that ended before anything was sent.
-  func makeMissingExchange() { state.withLock { $0.results.makeMissingExchange() } }
+  func makeMissingExchange() {
+    let names = profile.options.protectedHeaders
+    state.withLock { $0.results.makeMissingExchange(protecting: names) }
+  }
 }
 
 extension RequestCore {

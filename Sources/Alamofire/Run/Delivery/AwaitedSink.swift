@@ -389,10 +389,4 @@ extension DownloadResponse: SerializedResponse where Failure == AFError {
       request: outcome.request, origin: .exchange(outcome.exchange), fileURL: outcome.fileURL,
       resumeData: outcome.resumeData, serializationDuration: serializationDuration, result: result)
   }
-
-  func failing(with error: AFError) -> DownloadResponse {
-    DownloadResponse(
-      request: request, response: response, fileURL: fileURL, resumeData: resumeData, metrics: metrics,
-      serializationDuration: serializationDuration, result: .failure(error))
-  }
 }

@@ -55,6 +55,8 @@ package final class Exchange: Sendable {
   package let other: URLResponse?
   /// The transfer of the last response if it is not one of ``hops``: from a file, a `data:` URL, a `URLProtocol` class.
   private let unlisted: TransferMetrics?
+  /// The names of the caller's secret header fields, if ``hops`` is empty.
+  private let namesOfSecrets: Set<String>
   /// The metrics and the response once they were asked for, by any thread.
   private let made: Mutex<Made>
 
@@ -66,17 +68,20 @@ package final class Exchange: Sendable {
   /// Makes the result of an attempt.
   ///
   /// - Parameters:
-  ///   - url:      The URL of the response.
-  ///   - head:     The head of the last response.
-  ///   - trailers: The trailer fields of the last response.
-  ///   - hops:     The requests that were sent; empty for `file:` and `data:` URLs.
-  ///   - response: The response as an object, if it exists already.
-  ///   - metrics:  The metrics of an attempt without hops.
-  ///   - unlisted: The transfer of the response, if `hops` does not contain it.
+  ///   - url:              The URL of the response.
+  ///   - head:             The head of the last response.
+  ///   - trailers:         The trailer fields of the last response.
+  ///   - hops:             The requests that were sent; empty for `file:` and `data:` URLs.
+  ///   - response:         The response as an object, if it exists already.
+  ///   - metrics:          The metrics of an attempt without hops.
+  ///   - unlisted:         The transfer of the response, if `hops` does not contain it.
+  ///   - protectedHeaders: The names of the request's protected header fields. Needed only without hops.
   package init(
     url: URL?, head: ResponseHead?, trailers: FieldBlock? = nil, hops: ShortList<Hop> = [],
-    response: HTTPURLResponse? = nil, metrics: TaskMetrics? = nil, unlisted: TransferMetrics? = nil
+    response: HTTPURLResponse? = nil, metrics: TaskMetrics? = nil, unlisted: TransferMetrics? = nil,
+    protectedHeaders: Set<String> = []
   ) {
+    namesOfSecrets = protectedHeaders
     self.url = url
     self.head = head
     trailerBlock = trailers
@@ -89,8 +94,9 @@ package final class Exchange: Sendable {
   /// Makes the result of a response that is not an HTTP one.
   package init(
     url: URL?, other: URLResponse?, _ hops: ShortList<Hop> = [], metrics: TaskMetrics? = nil,
-    unlisted: TransferMetrics? = nil
+    unlisted: TransferMetrics? = nil, protectedHeaders: Set<String> = []
   ) {
+    namesOfSecrets = protectedHeaders
     self.url = url
     head = nil
     trailerBlock = nil
@@ -105,6 +111,9 @@ package final class Exchange: Sendable {
     guard let head else { return other?.textEncodingName }
     return head.charset ?? (head.isJSON ? Charset.impliedByJSON : nil)
   }
+
+  /// The names of the protected header fields of the request, also if nothing was sent.
+  var protectedHeaders: Set<String> { hops.last?.request.profile.options.protectedHeaders ?? namesOfSecrets }
 
   /// The numbers of the transfer of the last response; `nil` without a transfer.
   package var transfer: TransferMetrics.Values? { (unlisted ?? hops.last?.metrics)?.values }
@@ -189,10 +198,9 @@ package enum ResponseOrigin: Sendable {
 
   /// The rules for the secrets of the exchange, with the protected header fields of its request.
   var redaction: Redaction {
-    guard case .exchange(let exchange?) = self,
-      let names = exchange.hops.last?.request.profile.options.protectedHeaders, !names.isEmpty
-    else { return .standard }
-    return Redaction.standard.adding(names)
+    guard case .exchange(let exchange?) = self else { return .standard }
+    let names = exchange.protectedHeaders
+    return names.isEmpty ? .standard : Redaction.standard.adding(names)
   }
 }
 

@@ -230,6 +230,9 @@ public struct DownloadResponse<Success: Sendable, Failure: Error>: Sendable {
     self.result = result
   }
 
+  /// Returns a copy with another error.
+  func failing(with error: Failure) -> DownloadResponse { with(.failure(error)) }
+
   private func with<NewSuccess: Sendable, NewFailure: Error>(
     _ result: Result<NewSuccess, NewFailure>
   ) -> DownloadResponse<NewSuccess, NewFailure> {
