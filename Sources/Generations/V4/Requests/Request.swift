@@ -103,6 +103,9 @@ open class Request: @unchecked Sendable {
   /// once more, also after its end. Handlers that are added afterwards get the new response. The file of a download
   /// replaces the file of the refused response at the same destination, unless that was changed.
   ///
+  /// A POST that was redirected to a GET is not sent again, because the server may have performed it. Its response
+  /// stays.
+  ///
   /// - Parameters:
   ///   - user:        The user name.
   ///   - password:    The password.

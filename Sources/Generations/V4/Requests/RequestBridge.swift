@@ -290,8 +290,13 @@ final class RequestBridge: Alamofire::RequestInterceptor {
   func validate(_ seen: RequestResult) throws {
     let isAbandoned = state.withLock { $0.isAbandoned }
     outcome.update { isAbandoned ? $0.complete() : $0.take(seen, refusal: original.refusal) }
-    let status = seen.error == nil ? seen.response?.statusCode : nil
-    if state.withLock({ $0.credentials.wantsRetry(after: status) }) { throw CredentialRetry.Required() }
+    if seen.error == nil, CredentialRetry.asksForCredentials(seen.response?.statusCode) {
+      // Outside the lock, because the core has another one.
+      let isRepeatable = request.map { !$0.mayHaveBeenPerformed } ?? true
+      if state.withLock({ $0.credentials.wantsRetry(ofRepeatable: isRepeatable) }) {
+        throw CredentialRetry.Required()
+      }
+    }
     while let check = nextCheck() {
       let outcome = outcome.value
       guard outcome.error == nil, let response = outcome.response,

@@ -201,17 +201,33 @@ struct CredentialRetry {
     return wasChallenged
   }
 
-  /// Whether an attempt with this status has to be repeated with the credentials.
-  mutating func wantsRetry(after status: Int?) -> Bool {
-    guard wasChallenged, hasCredentials, Self.asksForCredentials(status) else { return false }
+  /// Returns whether an attempt whose response asks for credentials has to be repeated with them.
+  ///
+  /// - Parameter isRepeatable: Whether the request may be sent again. If not, the response stays.
+  mutating func wantsRetry(ofRepeatable isRepeatable: Bool) -> Bool {
+    guard wasChallenged, hasCredentials else { return false }
     wasChallenged = false
-    isPending = true
-    return true
+    isPending = isRepeatable
+    return isRepeatable
   }
 
   /// Returns whether the attempt was failed for the credentials, and resets it.
   mutating func takePending() -> Bool {
     defer { isPending = false }
     return isPending
+  }
+}
+
+extension Request {
+  /// Whether a server may have performed a request that must not be repeated, because it has answered with a redirect
+  /// to another method, as after a form. A retry would send the request of the caller again.
+  var mayHaveBeenPerformed: Bool {
+    guard let task = core.task, let name = task.originalRequest?.httpMethod,
+      name != task.currentRequest?.httpMethod
+    else {
+      return false
+    }
+    let method = Alamofire::HTTPMethod(rawValue: name)
+    return !Alamofire::RetryPolicy.defaultRetryableHTTPMethods.contains(method)
   }
 }

@@ -143,6 +143,22 @@ import Testing
     #expect(refused.delegate.error == nil)
   }
 
+  @Test(
+    "Credentials that are added after a redirect do not repeat a request that may have been performed",
+    arguments: [
+      (HTTPMethod.post, 401, ["POST", "GET"]), (HTTPMethod.get, 200, ["GET", "GET", "GET", "GET", "GET"]),
+    ])
+  func lateCredentialsAfterARedirect(method: HTTPMethod, status: Int, sent: [String]) async {
+    let redirect = Reply.redirect(to: "/basic-auth/user/pw", status: 303)
+    server.enqueue(redirect)
+    let request = manager.request(server.url("/form"), method: method)
+    #expect(await request.ended().response?.statusCode == 401)
+    server.enqueue(redirect)
+    let response = await request.authenticate(user: "user", password: "pw").ended()
+    #expect(response.response?.statusCode == status && response.error == nil)
+    #expect(server.recordedRequests.map(\.method) == sent)
+  }
+
   /// Downloads to a file that must not exist, and adds credentials after `step`. Returns the response.
   private func downloadWithLateCredentials(
     to file: URL, after step: () throws -> Void = {}
