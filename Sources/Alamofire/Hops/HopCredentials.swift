@@ -25,6 +25,13 @@ struct HopCredentials: Sendable {
     authentication = Authentication(history: history, netrc: netrc)
   }
 
+  /// Notes the proof of the last hop, which is sent again.
+  mutating func repeatProof(as proof: AuthenticationProof) {
+    var history = history
+    history.recordRepetition(proof)
+    authentication = Authentication(history: history, netrc: netrc)
+  }
+
   /// Notes the offers of a response that refuses the proof of the last hop.
   mutating func refused(by offers: [AuthenticationOffer]) {
     var history = history
@@ -197,6 +204,28 @@ extension HopLoop {
       method: request.method, target: ProtectionDomain.target(of: request.url), quality: quality)
     let field = answer.field(with: OpenSSLHashes(), bodyHash: hash)
     return .made(field, answer.ticket)
+  }
+
+  /// Computes another Digest answer for a request that is sent again although the server has received it, because each
+  /// use of a nonce needs another count (RFC 7616 §3.4). The fields of other schemes stay.
+  mutating func renewAuthorization(
+    bodyHash: BodyHash = .unknown, then: @escaping Continuation<HopLoop>
+  ) throws(AFError) -> Outcome<HopLoop> {
+    guard let proof = credentials.proof, let used = proof.ticket else { return try then(&self) }
+    let made = try field(proof.scheme, proof.credential, proof.digest, bodyHash: bodyHash) {
+      services.credentials.ticket(after: used, origin: request.origin)
+    }
+    guard case .made(let field, let ticket) = made else {
+      return hashBody(for: proof.digest) { (hops, hash) throws(AFError) in
+        try hops.renewAuthorization(bodyHash: hash, then: then)
+      }
+    }
+    if let field, let ticket {
+      let repeated = proof.repeated(field, ticket)
+      requests.replaceProof(with: repeated)
+      credentials.repeatProof(as: repeated)
+    }
+    return try then(&self)
   }
 
   /// Hashes the body of the next hop in a task.

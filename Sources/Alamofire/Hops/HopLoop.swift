@@ -102,7 +102,7 @@ struct HopLoop: Sendable {
     case .send: try send()
     case .replay: replay()
     case .revalidate: try revalidate()
-    case .askForWholeBody: askForWholeBody()
+    case .askForWholeBody: try askForWholeBody()
     case .evaluateTrust: try evaluateTrust()
     case .chooseIdentity: chooseIdentity()
     case .waitForConnectivity: waitForConnectivity()

@@ -32,10 +32,10 @@ extension HopLoop {
   }
 
   /// Removes the range from the request, because the response does not fit the part of the download that is there.
-  mutating func askForWholeBody() -> Outcome<HopLoop> {
+  mutating func askForWholeBody() throws(AFError) -> Outcome<HopLoop> {
     if let metrics = failure.metrics { recordHop(metrics, nil) }
     request = request.changing { $0.fields.removeAll(where: Self.isRangeField) }
-    return .done
+    return try renewAuthorization { _ in .done }
   }
 
   // MARK: Failures without a remedy

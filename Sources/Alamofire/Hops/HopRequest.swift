@@ -36,6 +36,12 @@ struct HopRequests: Sendable {
     withCookies = withCookies?.changing { $0.fields += fields }
   }
 
+  /// Replaces the credentials of the request that goes over the wire.
+  mutating func replaceProof(with proof: AuthenticationProof) {
+    wire = wire.adding(proof)
+    withCookies = withCookies?.adding(proof)
+  }
+
   mutating func addCookies(_ header: String) {
     withCookies = wire.changing { $0.fields.append(HTTPHeader(name: "Cookie", value: header)) }
   }

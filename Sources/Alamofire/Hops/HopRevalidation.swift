@@ -41,7 +41,7 @@ extension HopLoop {
     let observer = ValidationObserver(delegate) { head in
       head.status == 304 && isConditional || question.mayServe(insteadOf: head.status)
     }
-    return try send(request, observer: observer) { hops, result in
+    return try send(request, observer: observer) { (hops, result) throws(AFError) in
       switch result {
       case .success(let response):
         hops.recordHop(response.metrics, response.head, as: request)
@@ -49,7 +49,7 @@ extension HopLoop {
           guard Validation.confirms(response.head, stored) else {
             return hops.send(without: stored, in: store)
           }
-          return hops.answerConfirmed(stored, by: response, in: store, orRemove: true)
+          return try hops.answerConfirmed(stored, by: response, in: store, orRemove: true)
         }
         guard question.mayServe(insteadOf: response.head.status) else {
           return .event(hops.responded(response, concernsCache: hops.concernsCache(response)))
@@ -61,18 +61,23 @@ extension HopLoop {
         }
         if let metrics = failure.metrics { hops.recordHop(metrics, nil, as: request) }
       }
-      return hops.answer(with: stored, isConfirmed: false, in: store, orRemove: true)
+      return try hops.answer(with: stored, isConfirmed: false, in: store, orRemove: true)
     }
   }
 
-  /// Sends the request unchanged, because the server confirms another response than the stored one, or the stored one
-  /// cannot be used.
+  /// Sends the request without conditions, because the server confirms another response than the stored one, or the
+  /// stored one cannot be used.
   private func send(without stored: StoredResponse, in store: any ResponseStore) -> Outcome<HopLoop> {
     .task {
       store.remove(stored.key)
-    } then: { _, _ in
-      .event(.cache(.send))
+    } then: { (hops, _) throws(AFError) in
+      try hops.sendAfterRevalidation()
     }
+  }
+
+  /// Sends the request without conditions. The server has received it with them.
+  private mutating func sendAfterRevalidation() throws(AFError) -> Outcome<HopLoop> {
+    try renewAuthorization { _ in .event(.cache(.send)) }
   }
 
   private mutating func validate(
@@ -80,14 +85,14 @@ extension HopLoop {
   ) throws(AFError) -> Outcome<HopLoop> {
     let request = outgoing.collecting(adding: conditions)
     let observer = ValidationObserver(delegate) { $0.status == 304 }
-    return try send(request, observer: observer) { hops, result in
+    return try send(request, observer: observer) { (hops, result) throws(AFError) in
       switch result {
       case .success(let response):
         hops.recordHop(response.metrics, response.head, as: request)
         guard response.head.status == 304 else {
           return .event(hops.responded(response, concernsCache: hops.concernsCache(response)))
         }
-        return hops.answer(withOneOf: variants, confirmedBy: response, in: store)
+        return try hops.answer(withOneOf: variants, confirmedBy: response, in: store)
       case .failure(let failure): return .event(hops.failed(failure))
       }
     }
@@ -96,13 +101,13 @@ extension HopLoop {
   /// Answers with the variant that a 304 names, whose body may have to be read.
   private mutating func answer(
     withOneOf variants: [StoredResponse], confirmedBy response: WireResponse, in store: any ResponseStore
-  ) -> Outcome<HopLoop> {
+  ) throws(AFError) -> Outcome<HopLoop> {
     // A 304 that names none of the variants: the request is sent without conditions.
     guard let stored = Validation.variant(of: variants, confirmedBy: response.head) else {
-      return .event(.cache(.send))
+      return try sendAfterRevalidation()
     }
     guard !stored.hasBody else {
-      return answerConfirmed(stored, by: response, in: store, orRemove: false)
+      return try answerConfirmed(stored, by: response, in: store, orRemove: false)
     }
     // No variant but those that were offered, because others may be for other credentials.
     let named: @Sendable ([StoredResponse]) -> StoredResponse? = { found in
@@ -111,16 +116,16 @@ extension HopLoop {
     }
     return .task {
       named(store.read(stored.key, choosing: named))
-    } then: { hops, whole in
-      guard let whole, whole.hasBody else { return .event(.cache(.send)) }
-      return hops.answerConfirmed(whole, by: response, in: store, orRemove: false)
+    } then: { (hops, whole) throws(AFError) in
+      guard let whole, whole.hasBody else { return try hops.sendAfterRevalidation() }
+      return try hops.answerConfirmed(whole, by: response, in: store, orRemove: false)
     }
   }
 
   /// Stores a response that a 304 has confirmed, for the fields of this request, and answers with it.
   private mutating func answerConfirmed(
     _ stored: StoredResponse, by response: WireResponse, in store: any ResponseStore, orRemove removes: Bool
-  ) -> Outcome<HopLoop> {
+  ) throws(AFError) -> Outcome<HopLoop> {
     let now = store.now
     let fresh = Validation.freshened(
       stored, by: response.head, fields: FieldDigests(of: outgoing.fields),
@@ -129,12 +134,12 @@ extension HopLoop {
     let (count, request) = (caching.removalCount, outgoing)
     guard store.waits else {
       store.putConfirmed(fresh, by: request, askedAfter: count)
-      return answer(with: fresh, isConfirmed: true, in: store, orRemove: removes)
+      return try answer(with: fresh, isConfirmed: true, in: store, orRemove: removes)
     }
     return .task {
       store.putConfirmed(fresh, by: request, askedAfter: count)
-    } then: { hops, _ in
-      hops.answer(with: fresh, isConfirmed: true, in: store, orRemove: removes)
+    } then: { (hops, _) throws(AFError) in
+      try hops.answer(with: fresh, isConfirmed: true, in: store, orRemove: removes)
     }
   }
 
@@ -143,9 +148,10 @@ extension HopLoop {
   /// - Parameter removes: Whether the response is removed if it cannot be used for the request.
   private mutating func answer(
     with stored: StoredResponse, isConfirmed: Bool, in store: any ResponseStore, orRemove removes: Bool
-  ) -> Outcome<HopLoop> {
+  ) throws(AFError) -> Outcome<HopLoop> {
     guard hasAnswer(stored, isConfirmed: isConfirmed) else {
-      return removes ? send(without: stored, in: store) : .event(.cache(.send))
+      if removes { return send(without: stored, in: store) }
+      return try sendAfterRevalidation()
     }
     return .event(.cache(.replay))
   }

@@ -194,7 +194,11 @@ extension HopLoop {
       }
       guard !request.isOverdue else { return try then(&hops, .failure(result.timeout(of: request))) }
       hops.route.server = .withoutAlternative
-      return try hops.send(request, observer: observer, then: then)
+      guard result.isMisdirected else { return try hops.send(request, observer: observer, then: then) }
+      return try hops.renewAuthorization { (hops) throws(AFError) in
+        let again = request.repeating(hops.credentials.proof)
+        return try hops.send(again, observer: observer, then: then)
+      }
     }
   }
 
@@ -333,14 +337,28 @@ extension WireRequest {
     else { return nil }
     return services.choice(for: origin)
   }
+
+  /// Returns the request with the present use of a Digest nonce, if the proof has one.
+  fileprivate func repeating(_ proof: AuthenticationProof?) -> WireRequest {
+    guard let proof, proof.ticket != nil else { return self }
+    return adding(proof)
+  }
 }
 
 extension Result where Success == WireResponse, Failure == TransportFailure {
   /// Whether an alternative service failed before it received the request, or does not answer for the origin.
   fileprivate var isUnfit: Bool {
     switch self {
-    case .success(let response): response.head.status == AlternativeServices.misdirected
+    case .success: isMisdirected
     case .failure(let failure): failure.isBeforeRequest
+    }
+  }
+
+  /// Whether an alternative service has received the request, and does not answer for the origin.
+  fileprivate var isMisdirected: Bool {
+    switch self {
+    case .success(let response): response.head.status == AlternativeServices.misdirected
+    case .failure: false
     }
   }
 

@@ -154,6 +154,60 @@ struct DigestTests {
     #expect(fake.requests.last.map { Self.authorization($0)["nc"] } == "00000001")
   }
 
+  // MARK: Requests that are sent again
+
+  /// Returns the count of the nonce in each request. A server accepts each count once (RFC 7616 §3.4).
+  private func counts(_ fake: FakeTransport) -> [String?] {
+    fake.requests.map { Self.authorization($0)["nc"] }
+  }
+
+  @Test("The request for a whole file uses the next count of a nonce") func wholeFile() async {
+    let fake = FakeTransport(.challenge(Self.digest), .failure(.cannotContinue), .text("in"))
+    let response = await Session.retained(fake: fake).request(
+      "http://a.test/", headers: ["Range": "bytes=5-"]
+    )
+    .authenticate(username: "user", password: "pass").end()
+    #expect(response.response?.statusCode == 200)
+    #expect(fake.requests.map { $0.value("Range") } == ["bytes=5-", "bytes=5-", nil])
+    #expect(counts(fake) == [nil, "00000001", "00000002"])
+  }
+
+  @Test("A request after a 304 for another response uses the next count of a nonce")
+  func otherRepresentation() async {
+    let fake = FakeTransport(
+      .challenge(Self.digest), .cacheable("one", "public, max-age=60", tag: "1"),
+      .status(304, headers: [("ETag", "\"2\"")]), .cacheable("two", "public, max-age=60", tag: "2"),
+      .text("in"))
+    let fixture = CacheFixture(fake)
+    #expect(await ask(fixture.session) == 200)
+    fixture.clock.advance(70)
+    #expect(await ask(fixture.session) == 200)
+    #expect(await ask(fixture.session, "http://a.test/other") == 200)
+    #expect(fake.requests.map { $0.value("If-None-Match") } == [nil, nil, "\"1\"", nil, nil])
+    #expect(counts(fake) == [nil, "00000001", "00000002", "00000003", "00000004"])
+  }
+
+  @Test(
+    "A request that an alternative service has refused uses the next count of a nonce",
+    arguments: [("auth", 0), ("auth-int", 1), ("auth-int", 20_000)])
+  func misdirected(quality: String, count: Int) async {
+    let services = AlternativeServices()
+    services.note(
+      ResponseHead(status: 200, fields: [HTTPHeader(name: "Alt-Svc", value: #"h2="alt.test:9443""#)]),
+      of: Origin(scheme: "https", host: "a.test", port: 8443))
+    var options = TransportOptions()
+    options.alternativeServices = services
+    let fake = FakeTransport(
+      .challenge(#"Digest realm="r", nonce="n1", qop="\#(quality)""#), .status(421), .text("in"))
+    let session = Session.retained(fake: fake, configuration: .isolated, options: options)
+    let response = await session.upload(Data(repeating: 1, count: count), to: "https://a.test:8443/")
+      .authenticate(username: "user", password: "pass").end()
+    #expect(response.response?.statusCode == 200)
+    #expect(fake.requests.map { $0.alternative != nil } == [true, true, false])
+    #expect(counts(fake) == [nil, "00000001", "00000002"])
+    #expect(Set(fake.requests.compactMap { Self.authorization($0)["response"] }).count == 2)
+  }
+
   @Test("A redirect within the origin has a new digest") func redirect() async {
     let fake = FakeTransport(.challenge(Self.digest), .redirect(302, to: "/next"), .text("in"))
     #expect(await ask(Session.retained(fake: fake)) == 200)

@@ -74,6 +74,9 @@ package struct AuthenticationHistory: Sendable {
     isProofWrong = false
   }
 
+  /// Records the credentials of the current hop, which is sent again.
+  package mutating func recordRepetition(_ repeated: AuthenticationProof) { proof = repeated }
+
   /// Forgets the proof, because the next hop goes to another origin or target.
   package mutating func recordRedirect() { proof = nil }
 }
@@ -120,6 +123,13 @@ package struct AuthenticationProof: Sendable, Equatable {
 
   /// Returns the proof after one more use of its nonce, if it has one.
   fileprivate func counted() -> AuthenticationProof { ticket?.next.map(with) ?? self }
+
+  /// Returns the proof with another use of its nonce, and with the field that was computed for that.
+  package func repeated(_ field: String, _ ticket: DigestTicket) -> AuthenticationProof {
+    AuthenticationProof(
+      scheme: scheme, realm: realm, credential: credential, source: source, field: field, digest: digest,
+      ticket: ticket, isAnswer: isAnswer)
+  }
 
   fileprivate func with(_ ticket: DigestTicket) -> AuthenticationProof {
     AuthenticationProof(
@@ -194,12 +204,16 @@ package struct NonceCounts: Sendable {
   package mutating func ticket(
     answering challenge: DigestChallenge, from origin: Origin, after known: UInt32 = 0
   ) -> DigestTicket {
-    let first = DigestTicket.first(for: challenge)
-    let used = max(known, last(of: challenge.nonce, from: origin))
+    ticket(after: DigestTicket.first(for: challenge).counted(known), from: origin)
+  }
+
+  /// Returns the next use of the nonce of a ticket. Its count follows the ticket's and the last one that is known.
+  package mutating func ticket(after ticket: DigestTicket, from origin: Origin) -> DigestTicket {
+    let used = max(ticket.count, last(of: ticket.nonce, from: origin))
     // After the last count, only the server can help, with another nonce.
     let count = used < .max ? used + 1 : 1
-    note(count, of: Key(origin: origin, nonce: challenge.nonce))
-    return first.counted(count)
+    note(count, of: Key(origin: origin, nonce: ticket.nonce))
+    return ticket.counted(count)
   }
 
   private mutating func note(_ count: UInt32, of key: Key) {

@@ -32,6 +32,11 @@ package final class CredentialMemory: Sendable {
     spaces.withLock { $0.ticket(answering: challenge, origin: origin) }
   }
 
+  /// Returns the next use of the nonce of a ticket, for a request that is sent again.
+  package func ticket(after ticket: DigestTicket, origin: Origin) -> DigestTicket {
+    spaces.withLock { $0.ticket(after: ticket, origin: origin) }
+  }
+
   package func accepted(
     _ proof: AuthenticationProof, origin: Origin, target: String, nextNonce: String?
   ) {
@@ -103,13 +108,18 @@ package struct CredentialSpaces: Sendable {
 
   /// Returns the ticket of an answer to a challenge, with the next count of its nonce, whichever credential used it.
   package mutating func ticket(answering challenge: DigestChallenge, origin: Origin) -> DigestTicket {
+    ticket(after: DigestTicket.first(for: challenge).counted(0), origin: origin)
+  }
+
+  /// Returns the next use of the nonce of a ticket, whichever credential used it last.
+  package mutating func ticket(after ticket: DigestTicket, origin: Origin) -> DigestTicket {
     let slot = spaces.index(forKey: origin)
     let all = slot.map { spaces.values[$0] } ?? []
-    let indices = all.indices.filter { all[$0].nonce == challenge.nonce }
+    let indices = all.indices.filter { all[$0].nonce == ticket.nonce }
     let known = indices.map { all[$0].count }.max() ?? 0
-    let ticket = answered.ticket(answering: challenge, from: origin, after: known)
-    if let slot { for index in indices { spaces.values[slot][index].count = ticket.count } }
-    return ticket
+    let next = answered.ticket(after: ticket.counted(max(ticket.count, known)), from: origin)
+    if let slot { for index in indices { spaces.values[slot][index].count = next.count } }
+    return next
   }
 
   /// Notes that a server has accepted credentials.
