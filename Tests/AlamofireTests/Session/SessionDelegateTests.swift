@@ -2,6 +2,7 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPTestServer
+import HTTPWire
 import Testing
 
 @Suite("The delegate of a session", .timeLimit(.minutes(5)))
@@ -110,6 +111,41 @@ struct SessionDelegateTests {
     let session = Session(delegate: Spy(disposition: .cancel))
     let response = await session.request(server.url("/drip?numbytes=100000&duration=20&delay=0")).end()
     #expect(response.error?.isExplicitlyCancelledError == true)
+  }
+
+  /// A delegate that leaves the decisions about responses to the test.
+  private final class Undecided: SessionDelegate, @unchecked Sendable {
+    // Unchecked: used on the queue of the session only.
+    private var decisions: [(URLSession.ResponseDisposition) -> Void] = []
+
+    override func urlSession(
+      _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+      completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
+    ) { decisions.append(completionHandler) }
+
+    /// Cancels the response that came first. Returns the number of responses so far.
+    func cancelFirst() -> Int {
+      decisions.first?(.cancel)
+      return decisions.count
+    }
+  }
+
+  @Test("A delegate that cancels the response of an earlier attempt does not cancel the retry")
+  func lateDisposition() async {
+    let (reached, gate) = (Latch(), Latch())
+    let broken = FakeReply(
+      chunks: [Data("lost".utf8)], failure: TransportFailure(.connectionLost, "A failure of the script."))
+    let undecided = Undecided()
+    let session = Session.retained(
+      fake: FakeTransport(broken, .text("ok").held(by: gate, reached: reached)),
+      interceptor: SpyInterceptor(retries: 1), observers: SessionObservers(delegate: undecided))
+    async let response = session.request("http://a.test/").end()
+    await reached.wait()
+    let count = session.rootQueue.sync { undecided.cancelFirst() }
+    #expect(count == 1)
+    gate.open()
+    #expect(await response.error == nil)
+    #expect(await response.data == Data("ok".utf8))
   }
 
   @Test(

@@ -90,10 +90,12 @@ extension Request {
   /// Notifies observers of the head of a response whose body is read.
   private func notifyHead(_ response: HTTPURLResponse) {
     if let download = self as? DownloadRequest { return notifyOffset(response, of: download) }
+    // The delegate may decide when another attempt is running.
+    let attempt = core.state.withLock { $0.results.retryCount }
     delegate { [core] delegate, session, task in
       guard let task = task as? URLSessionDataTask else { return }
       delegate.urlSession(session, dataTask: task, didReceive: response) { disposition in
-        if disposition == .cancel { core.cancelWhileRunning() }
+        if disposition == .cancel { core.cancelWhileRunning(attempt: attempt) }
       }
     }
   }

@@ -169,9 +169,16 @@ package final class RequestCore: Sendable {
     if action != .nothing, action != .refuseRetry { kind.endDelivery() }
   }
 
-  /// Cancels a running request without an event for monitors, as a delegate does that wants no body.
-  func cancelWhileRunning() {
-    if state.withLock({ $0.cancel(because: .explicitlyCancelled) }) == .cancel { cancelRun() }
+  /// Cancels a running request without an event for monitors, as a delegate does that wants no body. A decision about
+  /// an earlier attempt has no effect.
+  ///
+  /// - Parameter attempt: The number of retries when the delegate was asked.
+  func cancelWhileRunning(attempt: Int) {
+    let action = state.withLock { state in
+      guard state.results.retryCount == attempt else { return RequestLifecycle.Action.nothing }
+      return state.cancel(because: .explicitlyCancelled)
+    }
+    if action == .cancel { cancelRun() }
   }
 
   // MARK: Actions

@@ -208,7 +208,8 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
 
   // MARK: Data tasks
 
-  /// Calls the monitors, and allows the body. With `URLSession.ResponseDisposition.cancel` the request is cancelled.
+  /// Calls the monitors, and allows the body. With `URLSession.ResponseDisposition.cancel` the request is cancelled,
+  /// unless another attempt has begun by then.
   open func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
     completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
