@@ -83,6 +83,7 @@ struct AttemptLoop: Sendable {
     case .next(let sink): serve(sink)
     case .failed: .event(.serialized(.failed))
     case .leftovers: serialize()
+    case .pendingChange: .gate(.notifications) { loop in loop.serveNext() }
     // The caller may have sent the request again, and what it is now belongs to another run.
     case .delivered: .event(.serialized(.all))
     }
@@ -108,6 +109,8 @@ struct AttemptLoop: Sendable {
     case failed
     /// A file has to be removed before the end.
     case leftovers
+    /// Monitors have to be notified of a change of the state before the end.
+    case pendingChange
     /// The run has ended, and all responses were delivered.
     case delivered
   }
@@ -120,8 +123,11 @@ struct AttemptLoop: Sendable {
     let retries = core.mayBeRetried
     let hasQueue = core.session.userSerializationQueue != nil
     while !hasLeftovers {
-      let (next, served) = core.nextSink()
-      guard let sink = next else {
+      let sink: any ResponseSink
+      switch core.nextSink() {
+      case .sink(let next): sink = next
+      case .pendingChange: return .pendingChange
+      case .ended(let served):
         deliver(served, notifiesMonitors: notifies)
         return .delivered
       }

@@ -69,6 +69,30 @@ struct GateTests {
     #expect(server.requestCount == 1)
   }
 
+  @Test("A run does not end before monitors are notified of a change of its state")
+  func changeAtTheEnd() async {
+    let (reached, gate) = (Latch(), Latch())
+    let session = Session.retained(
+      fake: FakeTransport(.text("ok").held(by: gate, reached: reached)),
+      observers: SessionObservers(eventMonitors: []))
+    let request = session.request("http://a.test/").response { _ in }
+    await reached.wait()
+    // As another thread does that changes the state and has not notified monitors yet.
+    request.core.state.withLock { $0.observed.beginNotification() }
+    gate.open()
+    let parked = Recorder<@Sendable () -> Void>()
+    _ = await eventually {
+      if let proceed = request.core.state.withLock({ $0.run.leave(.notifications) }) { parked.add(proceed) }
+      return parked.count > 0 || request.isFinished
+    }
+    #expect(parked.count == 1, "the run did not wait for the notification")
+    #expect(!request.isFinished)
+    request.core.state.withLock { _ = $0.observed.endNotification() }
+    for proceed in parked.values { proceed() }
+    #expect(await eventually { request.isFinished })
+    #expect(request.response?.statusCode == 200)
+  }
+
   @Test("A hop is sent when the cookies of the response before it are stored") func cookies() async throws {
     let bench = try CookieFixture(FakeTransport(FakeReply.redirect(302, to: "/next").setting("a=1")))
     let cookies = try #require(bench.session.core.cookies)

@@ -110,20 +110,33 @@ extension RequestCore {
   /// Whether a handler waits for its response.
   var hasPendingSinks: Bool { state.withLock { $0.handlers.hasNext } }
 
+  /// The next step of a run that serves its handlers.
+  enum NextSink: Sendable {
+    /// The response of a handler has to be created.
+    case sink(any ResponseSink)
+    /// Monitors have yet to be notified of a change of the state.
+    case pendingChange
+    /// The run has ended, with these handlers.
+    case ended(ShortList<any ResponseSink>)
+  }
+
   /// Returns the next handler whose response has to be created. Without one, ends the run and returns its handlers.
-  func nextSink() -> (sink: (any ResponseSink)?, served: ShortList<any ResponseSink>) {
-    let (sink, ended) = state.withLock { state -> ((any ResponseSink)?, RunResult?) in
-      if let sink = state.handlers.next() { return (sink, nil) }
-      return (nil, state.endRun())
+  func nextSink() -> NextSink {
+    let (next, ended) = state.withLock { state -> (NextSink, RunResult?) in
+      if let sink = state.handlers.next() { return (.sink(sink), nil) }
+      // Another thread may change the state after the gate. Otherwise monitors could be notified of the end first.
+      if state.observed.hasPendingChanges { return (.pendingChange, nil) }
+      let ended = state.endRun()
+      return (.ended(ended.served), ended)
     }
-    guard let ended else { return (sink, []) }
+    guard let ended else { return next }
     for end in ended.left { end.reach() }
     ended.source?.endSequence()
     ended.listeners?.finish()
     if let command = ended.commandHandler {
       command.queue.async { command.closure(nil) }
     }
-    return (nil, ended.served)
+    return next
   }
 }
 
