@@ -129,6 +129,20 @@ import Testing
     #expect(socket.response?.url?.absoluteString == server.socketURL("/socket"))
   }
 
+  @Test("A protected subprotocol of the configuration stays with its origin", arguments: [false, true])
+  func protectedSubprotocol(isProtected: Bool) async throws {
+    let server = try HTTPTestServer.webSocket(.none, Self.closing)
+    let other = try HTTPTestServer.webSocket(.none, Self.closing)
+    server.enqueue(.redirect(to: "/next"), .redirect(to: other.socketURL()))
+    let socket = Session.forSockets()
+      .webSocketRequest(to: server.socketURL("/first"), configuration: .protocol("secret"))
+      .transportOptions { if isProtected { $0.protectedHeaders = ["sec-websocket-protocol"] } }
+    #expect(await socket.events() == Self.closed())
+    let name = "Sec-WebSocket-Protocol"
+    #expect(server.recordedRequests.map { $0.header(name) } == ["secret", "secret"])
+    #expect(other.recordedRequests.map { $0.header(name) } == [isProtected ? nil : "secret"])
+  }
+
   @Test("URLProtocol classes are not asked about WebSocket requests")
   func protocolClasses() async throws {
     let server = try HTTPTestServer.webSocket(.none, Self.closing)

@@ -91,7 +91,7 @@ final class WebSocketKind: RequestKind {
           "A WebSocket handshake is a GET request without a body (RFC 6455 §4.1). Use the method GET.",
           url: request.url))
     }
-    guard let transport = flow.transport(of: services) else {
+    guard let transport = flow.transport(of: services, from: request.origin) else {
       throw .sessionTaskFailed(
         error: URLError(
           .unsupportedURL, "The transport of this session has no WebSocket connections.", url: request.url))

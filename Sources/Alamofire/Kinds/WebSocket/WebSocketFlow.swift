@@ -84,12 +84,12 @@ final class WebSocketFlow: Sendable {
 
   func serve(_ request: any RunOwner) { state.withLock { $0.request = request } }
 
-  /// Returns the transport of an attempt; `nil` if the engine has no streams of bytes.
-  func transport(of services: Services) -> WebSocketTransport? {
+  /// Returns the transport of an attempt that begins at an origin; `nil` if the engine has no streams of bytes.
+  func transport(of services: Services, from initialOrigin: Origin) -> WebSocketTransport? {
     services.byteStreams.map {
       WebSocketTransport(
-        $0, options, subprotocols: subprotocols, observer: self, executor: services.executor,
-        enqueue: services.enqueue)
+        $0, options, subprotocols: subprotocols, initialOrigin: initialOrigin, observer: self,
+        executor: services.executor, enqueue: services.enqueue)
     }
   }
 

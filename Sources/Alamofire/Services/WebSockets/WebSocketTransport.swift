@@ -12,6 +12,8 @@ final class WebSocketTransport: Transport {
   private let options: WebSocketChannelOptions
   /// The subprotocols of the configuration; without any, the ones in the request's fields.
   private let subprotocols: [String]
+  /// The origin of the caller's request.
+  private let initialOrigin: Origin
   private let observer: any WebSocketChannelObserver
   private let executor: (any TaskExecutor)?
   private let enqueue: (@Sendable (any LoopWork) -> Void)?
@@ -23,7 +25,7 @@ final class WebSocketTransport: Transport {
   ///   - enqueue: Runs work on the thread of the engine; `nil` if there is none.
   init(
     _ streams: any ByteStreamTransport, _ options: WebSocketChannelOptions, subprotocols: [String],
-    observer: any WebSocketChannelObserver, executor: (any TaskExecutor)? = nil,
+    initialOrigin: Origin, observer: any WebSocketChannelObserver, executor: (any TaskExecutor)? = nil,
     enqueue: (@Sendable (any LoopWork) -> Void)? = nil
   ) {
     self.executor = executor
@@ -31,6 +33,7 @@ final class WebSocketTransport: Transport {
     self.streams = streams
     self.options = options
     self.subprotocols = subprotocols
+    self.initialOrigin = initialOrigin
     self.observer = observer
   }
 
@@ -142,10 +145,18 @@ final class WebSocketTransport: Transport {
     TransportFailure(.cancelled, "The request was cancelled.")
   }
 
+  /// Whether the configuration's subprotocols are sent to the origin of a request, as its fields are.
+  private func mayOfferSubprotocols(to request: WireRequest) -> Bool {
+    request.origin == initialOrigin
+      || RedirectPlan.leavingOrigin(request).keeps("Sec-WebSocket-Protocol")
+  }
+
   private func handshake(
     for request: WireRequest
   ) throws(TransportFailure) -> WebSocketClientHandshake {
-    let names = subprotocols.isEmpty ? request.namedSubprotocols : subprotocols
+    // A redirect handler may have set a field for another origin.
+    let isOffered = !subprotocols.isEmpty && mayOfferSubprotocols(to: request)
+    let names = isOffered ? subprotocols : request.namedSubprotocols
     do throws(WebSocketHandshakeError) {
       return try WebSocketClientHandshake(
         nonce: (.random(in: .min ... .max), .random(in: .min ... .max)), subprotocols: names,

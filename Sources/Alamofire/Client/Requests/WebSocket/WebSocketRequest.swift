@@ -52,7 +52,8 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
     }
 
     /// The subprotocols that are offered in `Sec-WebSocket-Protocol`, separated by commas; `nil` for the ones in the
-    /// request's field of that name.
+    /// request's field of that name. If one is a secret, add the name of the field to
+    /// `TransportOptions.protectedHeaders`; otherwise it is offered to another origin, too, after a redirect.
     public var `protocol`: String?
     /// The largest message that is received, in bytes. A larger one ends the connection with
     /// `URLError.dataLengthExceedsMaximum`. Default: a mebibyte.
