@@ -129,6 +129,15 @@ import Testing
     #expect(socket.response?.url?.absoluteString == server.socketURL("/socket"))
   }
 
+  @Test("A location that is only the name of a scheme is a relative path", arguments: ["ws", "wss", "WSS"])
+  func relativeLocation(location: String) async throws {
+    let server = try HTTPTestServer.webSocket(.none, Self.closing)
+    server.enqueue(.redirect(to: location), .redirect(to: "/socket"))
+    let socket = Session.forSockets().webSocketRequest(to: server.socketURL("/v1/first"))
+    #expect(await socket.events() == Self.closed())
+    #expect(server.recordedRequests.map(\.path) == ["/v1/first", "/v1/\(location)", "/socket"])
+  }
+
   @Test("A protected subprotocol of the configuration stays with its origin", arguments: [false, true])
   func protectedSubprotocol(isProtected: Bool) async throws {
     let server = try HTTPTestServer.webSocket(.none, Self.closing)

@@ -176,9 +176,11 @@ extension URL {
 
 /// The schemes of WebSocket URLs (RFC 6455 §3) and of their handshakes.
 enum WebSocketURL {
-  /// Returns the URL of the handshake: `ws:` becomes `http:`, `wss:` becomes `https:`. Any other URL is unchanged.
+  /// Returns the URL of the handshake: `ws:` becomes `http:`, `wss:` becomes `https:`. Any other URL is unchanged, and
+  /// so is a relative reference.
   static func http(_ text: String) -> String {
-    switch text.prefix(while: { $0 != ":" }).lowercased() {
+    guard let colon = text.firstIndex(of: ":") else { return text }
+    return switch text[..<colon].lowercased() {
     case "ws": "http" + text.dropFirst(2)
     case "wss": "https" + text.dropFirst(3)
     default: text
