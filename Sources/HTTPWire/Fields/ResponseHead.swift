@@ -245,10 +245,31 @@ package struct FieldBlock: Sendable, Equatable {
 
     var name: String { String(decoding: nameBytes, as: UTF8.self) }
 
-    /// The value; bytes that are not UTF-8 are read as ISO Latin 1, so that none are lost.
+    /// The value; bytes that are not UTF-8 are read as ISO Latin 1, so that none are lost. In a URL, the bytes beyond
+    /// ASCII are escaped instead, because in another encoding it would lead to another resource.
     var value: String {
-      String(validating: valueBytes, as: UTF8.self)
-        ?? String(String.UnicodeScalarView(valueBytes.map { Unicode.Scalar($0) }))
+      if let text = String(validating: valueBytes, as: UTF8.self) { return text }
+      return isURL ? escapedValue : String(String.UnicodeScalarView(valueBytes.map { Unicode.Scalar($0) }))
+    }
+
+    /// Whether the whole value is a URL, or a relative reference.
+    private var isURL: Bool {
+      let name = UnsafeRawBufferPointer(nameBytes)
+      return FieldName.equal(name, lowercase: "location")
+        || FieldName.equal(name, lowercase: "content-location")
+    }
+
+    private var escapedValue: String {
+      let digits = Array("0123456789ABCDEF".utf8)
+      var text: [UInt8] = []
+      for byte in valueBytes {
+        if byte < 0x80 {
+          text.append(byte)
+        } else {
+          text += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+        }
+      }
+      return String(decoding: text, as: UTF8.self)
     }
 
     private static func isSpace(_ byte: UInt8) -> Bool {

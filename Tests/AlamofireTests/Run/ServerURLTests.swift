@@ -56,6 +56,17 @@ struct ServerURLTests {
     #expect(response.metrics?.transactionMetrics.last?.request.url?.absoluteString == base + row.shown)
   }
 
+  @Test("A redirect whose location is not UTF-8 is sent with the server's bytes")
+  func otherEncoding() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let start = Array("HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: /caf".utf8)
+    server.enqueue(.raw(start + [0xE9] + Array("?q=%20\r\n\r\n".utf8)), .status(200))
+    let response = await Session.real().request(server.url("/start")).end()
+    #expect(response.response?.statusCode == 200)
+    #expect(server.recordedRequests.map(\.target) == ["/start", "/caf%E9?q=%20"])
+    #expect(response.response?.url?.absoluteString == server.url("/caf%E9?q=%20"))
+  }
+
   @Test("A handler sees the escapes, and an unchanged URL is sent as the server wrote it", arguments: rows)
   func handler(row: Row) async throws {
     let server = try Self.server(row)

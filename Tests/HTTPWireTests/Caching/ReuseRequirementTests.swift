@@ -315,6 +315,18 @@ import Testing
     for status in [400, 404, 500] { #expect(keys("POST", status).isEmpty) }
   }
 
+  @Test("A reference that is not UTF-8 invalidates the resource that it names") func invalidatesAnyEncoding()
+  {
+    var lines = Array("Location: /caf".utf8) + [0xE9]
+    lines += Array("\r\nContent-Location: /".utf8) + [0xE8]
+    let head = ResponseHead(status: 201, version: .http1_1, block: FieldBlock(bytes: lines))
+    let keys = Invalidation.keys(
+      method: "PUT", url: "http://a.test/x", origin: Origin(scheme: "http", host: "a.test", port: 80),
+      head: head)
+    #expect(
+      keys.map(\.url) == ["http://a.test:80/x", "http://a.test:80/caf%E9", "http://a.test:80/%E8"])
+  }
+
   @Test("Another origin is not invalidated") func anotherOriginIsNotInvalidated() {
     let origin = Origin(scheme: "http", host: "a.test", port: 80)
     for location in [

@@ -51,6 +51,17 @@ import Testing
     #expect(block.value(of: "B") == "ä")
   }
 
+  @Test(
+    "In a URL that is not UTF-8, the bytes beyond ASCII are escaped",
+    arguments: ["location", "Content-Location"])
+  func urls(name: String) {
+    let block = FieldBlock(
+      bytes: Array("\(name): /%41".utf8) + [0xE4, 0xFF] + Array("x y\r\n\(name): /ä\r\n".utf8))
+    #expect(block.fields.map(\.value) == ["/%41%E4%FFx y", "/ä"])
+    let others = FieldBlock(bytes: Array("X-\(name): /".utf8) + [0xE4])
+    #expect(others.fields.map(\.value) == ["/ä"])
+  }
+
   @Test("A block of fields has the same values as its fields") func equality() {
     let fields = [HTTPHeader(name: "A", value: "1"), HTTPHeader(name: "B", value: "")]
     #expect(FieldBlock(fields).fields == fields)

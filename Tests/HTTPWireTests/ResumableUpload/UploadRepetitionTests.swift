@@ -227,4 +227,10 @@ import Testing
       ])
     #expect(UploadAnswer(head).retryAfter == seconds)
   }
+
+  @Test("A location that is not UTF-8 names the server's resource") func otherEncoding() {
+    let block = FieldBlock(bytes: Array("Location: /caf".utf8) + [0xE9])
+    let answer = UploadAnswer(ResponseHead(status: 201, version: .http1_1, block: block))
+    #expect(answer.location == "/caf%E9")
+  }
 }
