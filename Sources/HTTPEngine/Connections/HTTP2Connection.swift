@@ -168,7 +168,8 @@ final class HTTP2Connection: Connection {
     if !admitted.isEmpty { core.startAdmitted(admitted) }
   }
 
-  private func streamsChanged() {
+  /// Lets the exchanges that wait ask again, because a stream may be free.
+  func streamsChanged() {
     if !isClosed { table.assignLater(pool) }
   }
 

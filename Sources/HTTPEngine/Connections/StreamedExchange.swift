@@ -119,7 +119,8 @@ final class StreamedExchange: HTTP2StreamOwner {
     // A sink that has received all bytes, and is full now, does not delay the end.
     guard unread.isEmpty, !exchange.flow.isSuspended else {
       self.end = end
-      return
+      // The server does not count the stream any more, so an exchange that waits can begin before this one leaves.
+      return connection.streamsChanged()
     }
     finish(end)
   }

@@ -250,4 +250,34 @@ struct HTTP2StepTests {
       #expect(next.phase == .running && fixture.pool.waiting.count == 0)
     }
   }
+
+  @Test("A stream that has ended is used by an exchange that waits, although its own exchange is held")
+  func freedStreamOfHeldExchange() async throws {
+    try await ConnectionFixture.run(connections: 1, { $0.httpVersions = .http2PriorKnowledge }) { fixture in
+      let (held, heldEnding) = try fixture.exchange(observer: Watcher(disposition: .hold))
+      fixture.pool.serve(held)
+      let maker = try #require(fixture.pool.pending.first)
+      let pipe = MemoryPipe()
+      let connection = try fixture.http2(pipe)
+      // One stream.
+      pipe.incoming = HTTP2TestConnection.bytes(of: .settings, payload: [0, 3, 0, 0, 0, 1])
+      maker.cancel()
+      fixture.pool.opened(connection, by: maker)
+      fixture.core.exchanges.turn()
+      let (next, _) = try fixture.exchange(ticket: 2)
+      fixture.pool.serve(next)
+      fixture.core.exchanges.turn()
+      #expect(held.phase == .running && fixture.pool.waiting.count == 1)
+      #expect(!fixture.core.exchanges.isBusy, "nothing is left to do")
+      pipe.incoming = HTTP2TestConnection.bytes(
+        of: .headers, flags: 0x5, stream: 1, payload: SessionPeer.block([(":status", "200")]))
+      connection.pipeIsReady()
+      #expect(heldEnding.outcome == nil && connection.freeStreams == 1)
+      #expect(fixture.core.exchanges.isBusy, "the loop would sleep")
+      fixture.core.exchanges.turn()
+      #expect(next.phase == .running && fixture.pool.waiting.count == 0)
+      fixture.core.exchanges.resume(held)
+      #expect(heldEnding.status == 200)
+    }
+  }
 }
