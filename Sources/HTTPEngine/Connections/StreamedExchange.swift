@@ -131,7 +131,7 @@ final class StreamedExchange: HTTP2StreamOwner {
     case .complete: complete()
     case .notSent:
       // A server that has sent GOAWAY accepts the request on another connection.
-      guard let goAway = connection.session.goAway else { return lost(nil, .notSent) }
+      guard let goAway = connection.session.goAway else { return lost(violation(exchange), .notSent) }
       refused(goAway.code, exchange)
     case .overLimit:
       // Without pauses, a server that allows no streams would get one connection after another.
@@ -148,6 +148,17 @@ final class StreamedExchange: HTTP2StreamOwner {
         TransportFailure(.badServerResponse, HTTP2Failure.violation(text).message(host: exchange.hostName)))
     case .headTooLarge: fail(exchange.headTooLarge)
     case .failed(let failure): connectionFailed(failure, exchange)
+    }
+  }
+
+  /// Returns the failure of a request that was not sent before the server has violated HTTP/2; `nil` if the connection
+  /// has ended for another reason.
+  private func violation(_ exchange: Exchange) -> TransportFailure? {
+    guard let failure = connection.session.failure else { return nil }
+    switch failure {
+    case .violation, .flood:
+      return TransportFailure(.badServerResponse, failure.message(host: exchange.hostName))
+    case .closed, .system: return nil
     }
   }
 

@@ -127,7 +127,8 @@ package final class HTTP2Session {
 
   // MARK: Bytes
 
-  /// Takes bytes of the server; calls the owners of the streams.
+  /// Takes bytes of the server; calls the owners of the streams. Afterwards ``failure`` is set if nghttp2 has found a
+  /// violation, unless too much output waits.
   ///
   /// - Parameter now: The time in nanoseconds, for the limit of frames without content.
   package func receive(_ bytes: UnsafeRawBufferPointer, at now: UInt64) {
@@ -138,14 +139,22 @@ package final class HTTP2Session {
       fail(failure, failure == .flood ? HTTP2ErrorCode.enhanceYourCalm : HTTP2ErrorCode.protocolError)
     } else if meter.received(bytes, at: now) {
       fail(.flood, HTTP2ErrorCode.enhanceYourCalm)
+    } else if takesNoMoreStreams {
+      // nghttp2 may have found a violation, which it names in its GOAWAY alone. The connection may end before the owner
+      // asks for output.
+      makeOutput()
     }
   }
 
   /// Appends frames to the output until all are in it, or enough wait for the connection. The owner calls it again when
   /// the connection has accepted them all. Asks the owners of the streams for content. Afterwards ``failure`` is set if
   /// nghttp2 has found a violation.
-  package func makeOutput() {
-    while !isMute, frames.count < Self.mostOutput {
+  package func makeOutput() { makeOutput(atMost: Self.mostOutput) }
+
+  private func makeOutput(atMost limit: Int) {
+    // Nothing follows the GOAWAY of a violation. Otherwise nghttp2 would report the requests in its queue as not sent,
+    // before the session fails.
+    while !isMute, violation == nil, frames.count < limit {
       var bytes: UnsafePointer<UInt8>?
       let count = call { nghttp2_session_mem_send(session, &bytes) }
       if count > 0, let bytes {
@@ -188,7 +197,11 @@ package final class HTTP2Session {
   // MARK: Ends of the connection
 
   /// Ends all streams, because the connection has ended. Frames that were not received do not come any more.
-  package func connectionEnded() { fail(.closed(code: goAway?.code), nil) }
+  package func connectionEnded() {
+    // The output may have had no room for the GOAWAY that names a violation. It comes before requests and content.
+    if failure == nil, !isInCall, goAway == nil, takesNoMoreStreams { makeOutput(atMost: .max) }
+    fail(.closed(code: goAway?.code), nil)
+  }
 
   /// Ends all streams, and adds GOAWAY to the output.
   package func close() {

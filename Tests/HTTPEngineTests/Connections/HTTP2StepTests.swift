@@ -207,6 +207,62 @@ struct HTTP2StepTests {
     }
   }
 
+  /// Bytes that are not frames of HTTP/2.
+  private static let text = Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8)
+
+  @Test(
+    "A violation is the failure of a request although the connection ends at once", arguments: [false, true],
+    [false, true])
+  func violationBeforeEnd(wasIdle: Bool, hasGoAway: Bool) async throws {
+    try await ConnectionFixture.run { fixture in
+      let pipe = MemoryPipe()
+      let connection = try fixture.http2(pipe)
+      if wasIdle { fixture.core.state.now += 1 }
+      let (exchange, ending) = try fixture.exchange()
+      #expect(connection.start(exchange))
+      fixture.core.exchanges.turn()
+      #expect(Self.kinds(of: pipe.written).contains(HTTP2TestConnection.Kind.headers.rawValue))
+      pipe.incoming = HTTP2TestConnection.bytes(of: .settings)
+      if hasGoAway {
+        pipe.incoming += HTTP2TestConnection.bytes(of: .goAway, payload: [0, 0, 0, 1, 0, 0, 0, 0])
+      }
+      pipe.incoming += Self.text
+      pipe.afterIncoming = .ended
+      connection.pipeIsReady()
+      let message = ending.failure?.message ?? "no failure"
+      #expect(ending.failure?.kind == .badServerResponse, "\(message)")
+      #expect(message.contains("a frame has a length that is not allowed"), "\(message)")
+      #expect(Self.kinds(of: pipe.written).last == HTTP2TestConnection.Kind.goAway.rawValue)
+      #expect(pipe.isClosed)
+    }
+  }
+
+  @Test(
+    "A violation before a request is sent is its failure, unless the connection was idle before",
+    arguments: [false, true],
+    [false, true])
+  func violationBeforeRequest(wasIdle: Bool, ends: Bool) async throws {
+    try await ConnectionFixture.run { fixture in
+      let pipe = MemoryPipe()
+      let connection = try fixture.http2(pipe)
+      if wasIdle { fixture.core.state.now += 1 }
+      let (exchange, ending) = try fixture.exchange("POST", Self.upload)
+      #expect(connection.start(exchange))
+      pipe.incoming = Self.text
+      if ends { pipe.afterIncoming = .ended }
+      connection.pipeIsReady()
+      #expect(pipe.isClosed)
+      #expect(!Self.kinds(of: pipe.written).contains(HTTP2TestConnection.Kind.headers.rawValue))
+      if wasIdle {
+        #expect(ending.outcome == nil && exchange.connection == nil, "it is sent on another connection")
+        return
+      }
+      let message = ending.failure?.message ?? "no failure"
+      #expect(ending.failure?.kind == .badServerResponse, "\(message)")
+      #expect(message.contains("its first frame is not SETTINGS"), "\(message)")
+    }
+  }
+
   /// Returns the kinds of the frames of a client.
   private static func kinds(of bytes: [UInt8]) -> [UInt8] {
     var rest = bytes.dropFirst(24)

@@ -108,6 +108,24 @@ import Testing
         == .violation("its first frame is not SETTINGS, so it does not speak HTTP/2 (RFC 9113 §3.4)."))
   }
 
+  @Test("A violation is named when the connection ends while too much output waits for its GOAWAY")
+  func fullOutput() throws {
+    let peer = try SessionPeer(settings: [(4, 1_000_000)])
+    peer.grant(1_000_000)
+    peer.flush()
+    let content = [UInt8](repeating: 1, count: 500_000)
+    let request = try #require(try StreamRecorder.open(peer, method: "POST", content: content))
+    peer.session.makeOutput()
+    // The connection has accepted a byte of the head.
+    peer.session.outputTaken(1)
+    #expect(peer.session.output.count >= 131_072, "more content than that does not wait")
+    peer.send(Array("HTTP/1.1 500 Internal Server Error\r\n\r\n".utf8))
+    peer.session.connectionEnded()
+    let failure = HTTP2Failure.violation("a frame has a length that is not allowed (RFC 9113 §4.2).")
+    #expect(peer.session.failure == failure)
+    #expect(request.end == .failed(failure))
+  }
+
   static let faultsOfStreams = [
     Fault("no status", ":status") { $0.respond([("x", "1")]) },
     Fault("status twice", ":status") { $0.respond([(":status", "200"), (":status", "200")]) },
