@@ -221,7 +221,9 @@ final class HTTP1Connection: Connection {
       table.noteExpiry(of: exchange)
     case .stopSending:
       dropOutput()
-      if let exchange, exchange.times.requestEnd == 0 { exchange.times.requestEnd = Clock.now() }
+      guard let exchange else { break }
+      if exchange.times.requestEnd == 0 { exchange.times.requestEnd = Clock.now() }
+      exchange.sendingStopped()
     case .sendAgainWithoutExpect:
       guard let exchange else { break }
       exchange.omitsExpect = true

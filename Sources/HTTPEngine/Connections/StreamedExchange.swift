@@ -244,6 +244,7 @@ final class StreamedExchange: HTTP2StreamOwner {
     // A server that refuses a request does not want its content, and content that has not begun is not sent any more.
     if head.status >= 400 || awaitsContinue {
       awaitsContinue = false
+      exchange.sendingStopped()
       connection.session.stopSending(on: stream)
     }
     let hasSentAll = !stream.isRequestOpen

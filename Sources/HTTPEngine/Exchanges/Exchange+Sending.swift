@@ -93,6 +93,15 @@ extension Exchange {
     return reply
   }
 
+  /// Notes that the rest of the content is not sent. Neither its source nor its trailers delay the time limits any
+  /// more, because only the server can continue the exchange.
+  func sendingStopped() {
+    guard flow.sending != nil else { return }
+    flow.sendingEnded()
+    noteActivity()
+    alignPhaseTimer()
+  }
+
   /// Counts bytes of the content that the connection has accepted.
   func contentSent(_ length: Int) {
     guard length > 0 else { return }

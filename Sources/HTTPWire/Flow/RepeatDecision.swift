@@ -132,6 +132,9 @@ package struct ExchangeFlow: Sendable, Equatable {
   package mutating func stopReceiving(_ reason: ReceivingWait) { receiving = reason }
   package mutating func stopSending(_ reason: SendingWait) { sending = reason }
 
+  /// Notes that the rest of the content is not sent, so that nothing is waited for before sending it.
+  package mutating func sendingEnded() { sending = nil }
+
   /// Notes that the sink may have room or the source may have bytes.
   package mutating func proceed() {
     if receiving != .throttled { receiving = nil }

@@ -57,6 +57,54 @@ import Testing
     #expect((watcher.last?.sent ?? 0) < 30_000_000)
   }
 
+  /// Starts a server that answers a request, refuses the content of the next one once the gate is open, and then stops
+  /// within the body of the refusal. The first request is for the connection, so that making it does not take the time.
+  private func refusingServer(_ gate: Gate, isHTTP2: Bool) throws -> StreamTestServer {
+    guard isHTTP2 else {
+      return try StreamTestServer { connection in
+        _ = try connection.readHead()
+        try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        _ = try connection.readHead()
+        try connection.pass(gate)
+        try connection.write("HTTP/1.1 413 Too Large\r\nContent-Length: 100\r\n\r\n0123456789")
+        connection.waitForEnd()
+      }
+    }
+    return try HTTP2Server.start { http2, connection in
+      try http2.respond(200, on: http2.request())
+      var frame = try http2.next()
+      while frame.kind != .headers { frame = try http2.next() }
+      try connection.pass(gate)
+      try http2.respond(413, on: frame.stream, endsStream: false)
+      try http2.send(Array("0123456789".utf8), on: frame.stream, endsStream: false)
+      connection.waitForEnd()
+    }
+  }
+
+  @Test(
+    "A server that refuses an upload and is then idle times out, although the upload waits for its source",
+    arguments: [false, true], [false, true])
+  func idleAfterRefusal(isHTTP2: Bool, hasTrailers: Bool) async throws {
+    let gate = Gate()
+    let server = try refusingServer(gate, isHTTP2: isHTTP2)
+    let url = isHTTP2 ? "https://localhost:\(server.port)/" : "http://127.0.0.1:\(server.port)/"
+    let client = Client()
+    #expect(try await client.get(url).status == 200)
+    let source = ScriptedSource(.bytes([1]), .wait)
+    let isAskedForTrailers = Moment()
+    let body = hasTrailers ? RequestBody.bytes(Data([1])) : .source(source)
+    let request = try client.request(url, "POST", body: body, idleTimeout: Self.short).changing {
+      // The completion is never called.
+      if hasTrailers { $0.trailers = RequestTrailers(names: []) { _ in isAskedForTrailers.come() } }
+    }
+    async let outcome = client.failure(of: request)
+    await (hasTrailers ? isAskedForTrailers : source.hasWaited).wait()
+    gate.open()
+    let failure = try await outcome
+    #expect(failure.kind == .timedOut && failure.phase == .idle, "\(failure.message)")
+    #expect(failure.partial?.head.status == 413)
+  }
+
   @Test("A connection of HTTP/2 on which nothing arrived before a timeout is not used again") func silence()
     async throws
   {

@@ -42,6 +42,17 @@ import Testing
     #expect(!flow.mayReceive && !flow.maySend)
   }
 
+  @Test("Content that is not sent any more does not delay an exchange") func sendingEnded() {
+    var flow = ExchangeFlow()
+    flow.stopSending(.sourceEmpty)
+    flow.sendingEnded()
+    #expect(flow.isMoving)
+    flow.stopSending(.throttled)
+    flow.stopReceiving(.sinkFull)
+    flow.sendingEnded()
+    #expect(!flow.isThrottled && !flow.mayReceive, "the sink is still full")
+  }
+
   @Test("The end of a suspension asks sinks and sources again") func resumingAsks() {
     var flow = ExchangeFlow()
     flow.stopReceiving(.sinkFull)
