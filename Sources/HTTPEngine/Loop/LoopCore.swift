@@ -244,14 +244,15 @@ struct SessionThrottle {
     meter = limits.isLimited ? BandwidthMeter(limits) : nil
   }
 
-  /// Lets an exchange wait. Returns its position among the waiting ones.
+  /// Lets an exchange wait. Returns its position among the waiting ones. If it already waits, in the other direction,
+  /// it continues at the earlier one of the two times: both directions then ask again for bandwidth.
   ///
   /// - Parameter place: The position that the exchange has had since it last moved bytes; `nil` for the last position.
   ///   Keeping the position prevents others that wait until the same time from always coming first.
   mutating func wait(_ ticket: UInt64, until time: UInt64, at position: UInt64?) -> UInt64 {
     if position == nil { lastPosition += 1 }
     let position = position ?? lastPosition
-    waiting[ticket] = (time, position)
+    waiting[ticket] = (min(time, waiting[ticket]?.time ?? .max), position)
     releaseTime = min(releaseTime, time)
     return position
   }

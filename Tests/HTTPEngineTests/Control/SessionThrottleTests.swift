@@ -1,0 +1,33 @@
+import Testing
+
+@testable import HTTPEngine
+
+@Suite("Exchanges that wait for bandwidth") struct SessionThrottleTests {
+  @Test("An exchange continues at the earlier one of two times", arguments: [false, true])
+  func twoDirections(isEarlierFirst: Bool) {
+    var throttle = SessionThrottle()
+    let times: [UInt64] = isEarlierFirst ? [10, 100] : [100, 10]
+    let position = throttle.wait(1, until: times[0], at: nil)
+    let second = throttle.wait(1, until: times[1], at: position)
+    #expect(second == position)
+    #expect(throttle.releaseTime == 10)
+    let early = throttle.release(9)
+    #expect(early.isEmpty)
+    let released = throttle.release(10)
+    #expect(released == [1])
+    #expect(throttle.releaseTime == .max, "the other direction asks again")
+  }
+
+  @Test("Exchanges continue in the order of their positions") func order() {
+    var throttle = SessionThrottle()
+    let position = throttle.wait(1, until: 10, at: nil)
+    _ = throttle.wait(2, until: 10, at: nil)
+    let first = throttle.release(10)
+    #expect(first == [1, 2])
+    // Only the second one has moved bytes.
+    _ = throttle.wait(2, until: 20, at: nil)
+    _ = throttle.wait(1, until: 20, at: position)
+    let second = throttle.release(20)
+    #expect(second == [1, 2])
+  }
+}
