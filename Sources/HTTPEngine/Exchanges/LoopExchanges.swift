@@ -71,6 +71,9 @@ final class LoopExchanges {
     !continued.isEmpty || !changedPools.isEmpty || settling.contains { $0.pool.isAwaited }
   }
 
+  /// Whether a connection settles. The time at which it is to be closed is noted afterwards.
+  var isSettling: Bool { !settling.isEmpty }
+
   /// Lends a buffer for reads until ``giveBack(_:)``. Bytes that were read can let another connection begin an
   /// exchange, and read its own bytes, before all of them were processed. That connection gets a buffer of its own.
   func lendRoom() -> UnsafeMutableRawBufferPointer { rooms.read.take() ?? Self.newRoom() }

@@ -70,12 +70,13 @@ final class LoopCore {
         deliveries.serve()
         nextHandOver = now + Self.handOverInterval
       }
-      if streams.isBusy || exchanges.isBusy || !jobs.isEmpty {
+      let isOver = streams.isEmpty && exchanges.isEmpty && (isShutDown || now - idleSince >= lingering)
+      if streams.isBusy || exchanges.isBusy || !jobs.isEmpty || isOver && exchanges.isSettling {
         // A busy loop does not wait, so it has to poll here to learn which sockets are ready.
         lookAtSockets()
         continue
       }
-      if streams.isEmpty, exchanges.isEmpty, isShutDown || now - idleSince >= lingering {
+      if isOver {
         deliveries.retire()
         let (hasConnections, sweepTime) = (poller.isWatching, exchanges.idleExpiry)
         if owner.retire(hasConnections: hasConnections, sweepTime: sweepTime) { return }

@@ -86,8 +86,11 @@ import Testing
     }
   }
 
-  @Test("An idle connection is closed at its time, although the loop has no thread", arguments: [1, 2])
-  func expiredConnection(count: Int) async throws {
+  /// Without lingering, the loop gives its thread back in the turn in which the response has ended.
+  @Test(
+    "An idle connection is closed at its time, although the loop has no thread", arguments: [1, 2],
+    [Duration.milliseconds(1), .zero])
+  func expiredConnection(count: Int, lingering: Duration) async throws {
     let ended = Moment()
     let server = try StreamTestServer { connection in
       // The end of the connection is an error of the next read.
@@ -97,7 +100,7 @@ import Testing
         try connection.write("HTTP/1.1 200 OK\r\nKeep-Alive: timeout=1\r\nContent-Length: 0\r\n\r\n")
       }
     }
-    let client = Client(lingering: .milliseconds(1))
+    let client = Client(lingering: lingering)
     for _ in 0..<count { _ = try await client.get("http://127.0.0.1:\(server.port)/") }
     await ended.wait()
     client.transport.shutDown()
