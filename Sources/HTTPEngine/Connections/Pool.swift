@@ -346,12 +346,17 @@ final class Pool {
     return idleConnections.reduce(.max) { min($0, $1.idleLimit) }
   }
 
-  /// Closes all connections, and cancels those that are being established.
-  func closeAll() {
+  /// Cancels the connections that are being established.
+  func cancelPending() {
     for connection in pending { connection.cancel() }
     open -= pending.count
     pending.removeAll()
     pendingPlain = 0
+  }
+
+  /// Closes all connections, and cancels those that are being established.
+  func closeAll() {
+    cancelPending()
     for connection in idle { connection.close() }
     for connection in multiplexed { connection.close() }
   }

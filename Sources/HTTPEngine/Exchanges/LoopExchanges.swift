@@ -410,6 +410,13 @@ extension LoopExchanges {
 
   func unwatch(_ connection: PendingConnection) { pending.removeAll { $0 === connection } }
 
+  /// Gives up the connections that are being established, because no exchange is left that needs one. Without a thread,
+  /// the loop would not notice the ends of their limits.
+  func cancelPending() {
+    guard !pending.isEmpty else { return }
+    for pool in pools.values { pool.cancelPending() }
+  }
+
   func noteExpiry(of exchange: Exchange) { nextSweep = min(nextSweep, exchange.expiry) }
   func noteExpiry(of connection: PendingConnection) { nextSweep = min(nextSweep, connection.expiry) }
 

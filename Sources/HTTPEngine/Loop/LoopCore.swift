@@ -77,6 +77,7 @@ final class LoopCore {
         continue
       }
       if isOver {
+        exchanges.cancelPending()
         deliveries.retire()
         let (hasConnections, sweepTime) = (poller.isWatching, exchanges.idleExpiry)
         if owner.retire(hasConnections: hasConnections, sweepTime: sweepTime) { return }

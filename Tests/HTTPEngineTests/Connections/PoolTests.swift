@@ -72,6 +72,27 @@ import Testing
     #expect(server.connectionCount == 1)
   }
 
+  /// Begins a connection for a request that then gets another one.
+  @Test("A connection that no request needs any more is given up when the loop gives its thread back")
+  func unneeded() async throws {
+    let server = try HTTPTestServer(.tls(.localhost), routes: .none)
+    let gate = Gate()
+    server.enqueue(.text("first").held(by: gate), .text("second").closing())
+    let client = Client(connectionsPerHost: 2, lingering: .milliseconds(1)) { $0.httpVersions = .http1Only }
+    let url = server.url("/")
+    let first = Task { try await client.get(url).text }
+    await gate.waitForArrival()
+    server.enqueue(connections: .stall)
+    let second = Task { try await client.get(url).text }
+    #expect(await ProcessFacts.eventually { server.connectionCount == 2 }, "there is no second connection")
+    gate.open()
+    #expect(try await first.value == "first")
+    #expect(try await second.value == "second")
+    #expect(
+      await ProcessFacts.eventually { server.openConnectionCount == 0 }, "it is still being established")
+    client.transport.shutDown()
+  }
+
   /// Fills the limit of connections with idle ones, of which the next request gets one that the server closes.
   @Test("A request that is sent again makes room for its connection") func roomForRepeat() async throws {
     let gate = Gate()
