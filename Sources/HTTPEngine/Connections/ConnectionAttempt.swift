@@ -292,6 +292,8 @@ final class ConnectionAttempt {
 
   private func use(_ socket: Socket) {
     nextAttempt = .max
+    // Later limits are not exceeded because the queue of the server was full.
+    socketPause = 0
     guard let proxy = route.proxy else { return open(socket) }
     do throws(TransportFailure) {
       // A connection that replaces another one continues its conversation.
