@@ -383,7 +383,8 @@ final class ConnectionAttempt {
       return RouteFailure.timedOut(host, in: phase)
     }
     guard timing.idleLimit <= now, let limit = request.idleTimeout else { return nil }
-    return RouteFailure.silent(route.proxy.map { "\(host) through the proxy \($0)" } ?? host, for: limit)
+    let through = route.proxy.map { "\(host) through the proxy \($0)" } ?? host
+    return RouteFailure.idle(through, limit, request.profile.options)
   }
 }
 

@@ -183,7 +183,7 @@ final class PendingConnection {
     }
     if connectLimit <= now { return RouteFailure.timedOut(host, in: .tlsHandshake) }
     guard idleLimit <= now, let limit = request.idleTimeout else { return nil }
-    return RouteFailure.silent(host, for: limit)
+    return RouteFailure.idle(host, limit, request.profile.options)
   }
 }
 

@@ -85,9 +85,13 @@ enum RouteFailure {
       phase: .connect)
   }
 
-  static func silent(_ host: String, for limit: Duration) -> TransportFailure {
-    TransportFailure(
-      .timedOut, "\(host) was silent for \(limit.shownSeconds) (timeoutIntervalForRequest).", phase: .idle)
+  /// Returns the failure of a connection that was not established within the idle timeout, although bytes may have
+  /// moved.
+  static func idle(_ host: String, _ limit: Duration, _ options: TransportOptions) -> TransportFailure {
+    let setting = options.timeLimits.idle == nil ? "timeoutIntervalForRequest" : "timeLimits.idle"
+    return TransportFailure(
+      .timedOut, "The connection to \(host) was not established within \(limit.shownSeconds) (\(setting)).",
+      phase: .idle)
   }
 
   static func outOfDescriptors(_ host: String, _ code: Int32) -> TransportFailure {

@@ -183,6 +183,10 @@ extension Exchange {
 
   private func message(of exceeded: PhaseTimer.Phase) -> String {
     let host = pool?.route.proxy.map { "\(hostName) through the proxy \($0)" } ?? hostName
+    if exceeded == .idle, phase == .connecting, login?.pendingToken == nil, let request {
+      let limit = Duration.nanoseconds(Int64(clamping: timing.idleLimit))
+      return RouteFailure.idle(host, limit, request.profile.options).message
+    }
     if let limit = request?.profile.options.timeLimits[exceeded] {
       return exceeded.message(host: host, limit: limit)
     }

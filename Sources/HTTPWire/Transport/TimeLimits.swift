@@ -30,7 +30,7 @@ extension TransportOptions {
       case requestSend
       /// The time from the end of the request to the first byte of the response.
       case firstByte
-      /// Silence in both directions.
+      /// Silence in both directions, or all of connecting.
       case idle
       /// An attempt of the request, from the transport to the end of the response.
       case total
@@ -51,7 +51,8 @@ extension TransportOptions {
     /// The limit of the wait for the response, from the last byte of the request to the first byte of a response. An
     /// informational response counts. Default: `nil`, no limit.
     public var firstByte: Duration?
-    /// The limit of silence in both directions, instead of `timeoutIntervalForRequest` and of the request's
+    /// The limit of silence in both directions, and of the time from the look-up to the end of the handshake, in which
+    /// bytes may move. It applies instead of `timeoutIntervalForRequest` and of the request's
     /// `timeoutInterval`. Default: `nil`, the `timeoutInterval` applies unless it is exactly 60 seconds, and otherwise
     /// `timeoutIntervalForRequest`.
     public var idle: Duration?
