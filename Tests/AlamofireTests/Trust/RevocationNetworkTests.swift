@@ -1,4 +1,5 @@
 import Alamofire
+import Foundation
 import HTTPTestServer
 import HTTPWire
 import Synchronization
@@ -56,6 +57,19 @@ import Testing
     }
 
     func list() throws -> Reply { .data(try authority.revocationList(of: [stolen])) }
+
+    /// Returns a PEM text with `count` lists: at the end the authority's, before it lists with its name that it did not
+    /// sign.
+    func lists(_ count: Int) throws -> Reply {
+      let forged = try pem(TrustFixtures.authority("Office").revocationList(of: []))
+      let own = try pem(authority.revocationList(of: [stolen]))
+      return .data(Array((String(repeating: forged, count: count - 1) + own).utf8))
+    }
+
+    private func pem(_ list: [UInt8]) -> String {
+      let lines = Data(list).base64EncodedString(options: [.lineLength64Characters, .endLineWithLineFeed])
+      return "-----BEGIN X509 CRL-----\n\(lines)\n-----END X509 CRL-----\n"
+    }
   }
 
   private let office: Office
@@ -160,6 +174,18 @@ import Testing
     #expect(office.verdict(office.fine, [.crl, .requirePositiveResponse]) == "ok")
     #expect(office.server.recordedRequests.map(\.path) == ["/list"])
     #expect(office.server.recordedRequests.first?.method == "GET")
+  }
+
+  /// Checks the limit, because the signature of each list with the name of the authority is verified.
+  @Test("A download has a limited number of lists, and the authority's may be any of them") func manyLists()
+    throws
+  {
+    office.server.enqueue(try office.lists(17), try office.lists(17), try office.lists(16))
+    #expect(office.verdict(office.fine, [.crl, .requirePositiveResponse]) == "unknown")
+    #expect(office.verdict(office.stolen, .crl) == "ok")
+    #expect(office.verdict(office.stolen, .crl) == "revoked")
+    #expect(office.verdict(office.fine, [.crl, .requirePositiveResponse]) == "ok")
+    #expect(office.server.requestCount == 3)
   }
 
   @Test("A list of another issuer is ignored and not stored") func foreignList() throws {

@@ -137,20 +137,24 @@ package struct RevocationCheck: Sendable {
         // The cached list may belong to another issuer with the same URL in its certificates.
         if case .unknown = status {} else { return status }
       }
+      let limit = RevocationList.downloadLimit
       guard let data = downloads.list(at: url),
-        let list = RevocationList.all(in: data)
+        let downloaded = RevocationList.all(in: data, limit: limit)
       else {
-        last = .unknown("there is no list at \(url)")
+        last = .unknown("there is no list at \(url), or there are more than \(limit)")
         continue
       }
-      let status = RevocationLists(list).status(of: certificate, issuer: issuer, at: now)
+      var signatures = SignatureChecks()
+      let status = RevocationLists(downloaded).status(of: certificate, issuer: issuer, at: now, &signatures)
       if case .unknown = status {
         last = status
         continue
       }
-      // Only a list with a valid signature is cached, because an attacker can replace the list at the URL.
-      if let end = list.compactMap(\.end).min(), end > now {
-        RevocationCache.shared.keep(list, at: url, size: data.count, until: end)
+      // A list with the name of the issuer is only cached if the issuer signed it, because an attacker can replace the
+      // list at the URL, or add lists to it. Lists of other issuers are verified when a certificate of theirs is.
+      let kept = downloaded.filter { !$0.names(issuer: issuer) || signatures.isSigned($0, by: issuer) }
+      if let end = kept.compactMap(\.end).min(), end > now {
+        RevocationCache.shared.keep(kept, at: url, size: data.count, until: end)
       }
       return status
     }

@@ -22,8 +22,13 @@ final class RevocationList: @unchecked Sendable {
   /// The time of the next update, in seconds since 1970; `nil` if the list has none.
   var end: Int? { OpenSSLTime.seconds(X509_CRL_get0_nextUpdate(pointer)) }
 
-  /// Returns all lists of a PEM text, or the one in DER bytes; `nil` if the bytes are neither, or if a list is broken.
-  static func all(in data: Data) -> [RevocationList]? {
+  /// The most lists of a download. The URL in a certificate leads to a single list (RFC 5280 §4.2.1.13), but a server
+  /// may send several in a PEM text. An attacker can send a hundred thousand, and their signatures are verified.
+  static let downloadLimit = 16
+
+  /// Returns all lists of a PEM text, or the one in DER bytes; `nil` if the bytes are neither, if a list is broken, or
+  /// if there are more than `limit`.
+  static func all(in data: Data, limit: Int = .max) -> [RevocationList]? {
     ERR_clear_error()
     defer { ERR_clear_error() }
     if let one = one(der: data) { return [one] }
@@ -31,6 +36,7 @@ final class RevocationList: @unchecked Sendable {
     var lists: [RevocationList] = []
     while let pointer = openssl_next_list(memory.pointer) {
       lists.append(RevocationList(owning: pointer))
+      guard lists.count <= limit else { return nil }
     }
     // OpenSSL reports the end of the text as an error, too.
     let isEnd = openssl_error_reason(ERR_peek_last_error()) == PEM_R_NO_START_LINE
@@ -252,7 +258,8 @@ package struct RevocationLists: Sendable {
     return status(of: certificate, issuer: issuer, at: now, &signatures)
   }
 
-  private func status(
+  /// Returns the same, and stores the signatures that were verified.
+  func status(
     of certificate: X509Certificate, issuer: X509Certificate, at now: Int, _ signatures: inout SignatureChecks
   ) -> RevocationStatus {
     var best: RevocationStatus?
