@@ -224,6 +224,15 @@ struct ResumableUploadFaultTests {
     #expect(await request.response().error?.transferCode == .fileDoesNotExist)
   }
 
+  @Test("The path of a URL of another scheme is not read as a file", arguments: ["https://localhost", ""])
+  func otherScheme(beginning: String) async throws {
+    let fixture = try UploadFixture(.draft)
+    let url = try #require(URL(string: beginning + "/proc/self/status"))
+    let request = fixture.session.upload(url, to: fixture.url).resumable(fixture.options())
+    #expect(await request.response().error?.transferCode == .badURL)
+    #expect(fixture.requests.isEmpty)
+  }
+
   @Test("A file that changes during the upload ends it", arguments: dialects)
   func changedFile(dialect: UploadEndpoint.Dialect) async throws {
     let fixture = try Self.broken(dialect)

@@ -111,8 +111,8 @@ final class UploadResumer: Sendable {
   /// Returns the body of a file; `nil` if there is no such file, so that the ordinary request has an error that says
   /// more. Throws if an upload is to be continued, because the ordinary request would begin it again.
   private func body(of url: URL, isRemoved: Bool) throws -> Body? {
-    // The bytes of a file in /proc are others whenever it is read.
-    if let content = (try? GeneratedFile.content(of: url.path)).flatMap({ $0 }) {
+    // The bytes of a file in /proc are others whenever it is read. A URL of another scheme can have such a path, too.
+    if url.isFileURL, let content = (try? GeneratedFile.content(of: url.path)).flatMap({ $0 }) {
       return .data(Data(content))
     }
     if let identity = UploadFileIdentity(url) {
