@@ -4,8 +4,10 @@ package struct ByteRanges: Sendable, Equatable {
 
   package init() {}
 
+  /// Makes the set of the bytes of ranges in any order.
   package init(_ ranges: [Range<Int>]) {
-    for range in ranges { insert(range) }
+    // In ascending order, each range is inserted at the end. An insertion before other ranges moves all of them.
+    for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) { insert(range) }
   }
 
   /// Makes the range of the first bytes of a file.
@@ -50,8 +52,22 @@ package struct ByteRanges: Sendable, Equatable {
     ranges.replaceSubrange(start..<end, with: [joined])
   }
 
+  /// Inserts all bytes of another set, in a time that grows with the numbers of both sets' ranges.
   package mutating func insert(_ other: ByteRanges) {
-    for range in other.ranges { insert(range) }
+    var (left, right) = (ranges[...], other.ranges[...])
+    var joined = ByteRanges()
+    while let range = Self.popFirst(&left, &right) { joined.insert(range) }
+    ranges = joined.ranges
+  }
+
+  /// Removes the first range of one list, the one that begins earlier; `nil` if both are empty.
+  private static func popFirst(
+    _ left: inout ArraySlice<Range<Int>>, _ right: inout ArraySlice<Range<Int>>
+  ) -> Range<Int>? {
+    guard let first = left.first, let other = right.first, other.lowerBound < first.lowerBound else {
+      return left.popFirst() ?? right.popFirst()
+    }
+    return right.popFirst()
   }
 
   /// Returns the index of the first range that ends at an offset or after it.

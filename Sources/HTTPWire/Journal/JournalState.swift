@@ -58,7 +58,19 @@ package struct JournalState: Sendable, Equatable {
   package init?(_ records: [JournalRecord]) {
     guard case .described(let description)? = records.first else { return nil }
     self.init(description)
-    for record in records.dropFirst() { apply(record) }
+    // Inserted together at the end, because a journal may have many of them in any order.
+    var noted: [Range<Int>] = []
+    for record in records.dropFirst() {
+      switch record {
+      case .wrote(let ranges): noted += ranges.ranges
+      case .responded, .identified:
+        // Earlier bytes of the file belong to another response.
+        noted = []
+        apply(record)
+      default: apply(record)
+      }
+    }
+    written.insert(ByteRanges(noted))
   }
 
   package mutating func apply(_ record: JournalRecord) {

@@ -27,6 +27,19 @@ struct JournalStateTests {
     #expect(JournalState([.sent, .described(Self.description("GET"))]) == nil)
   }
 
+  @Test("A journal may note many bytes in any order", .timeLimit(.minutes(2))) func manyBytes() throws {
+    // Each note has every thousandth byte, so that it is between the ranges of the others.
+    let notes = (0..<1000).map { note in
+      JournalRecord.wrote(ByteRanges((0..<1000).map { $0 * 2000 + note * 2..<$0 * 2000 + note * 2 + 1 }))
+    }
+    let version = JournalRecord.identified(Representation(length: 2_000_000, validator: nil), boot: "boot")
+    let begun = [JournalRecord.described(Self.description("GET")), .wrote(ByteRanges([1..<2])), version]
+    let state = try #require(JournalState(begun + notes))
+    #expect(state.received(boot: "boot", fileSize: .max).ranges.count == 1_000_000)
+    #expect(state.received(boot: "boot", fileSize: 3).ranges == [0..<1, 2..<3])
+    #expect(state.received(boot: "other", fileSize: 3).ranges == [])
+  }
+
   @Test("A download without a response begins, one with a part continues") func downloads() throws {
     #expect(continuation(try transfer()) == .send)
     #expect(continuation(try transfer(), fileSize: 10) == .send)

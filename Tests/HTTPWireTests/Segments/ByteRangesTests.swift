@@ -35,6 +35,37 @@ import Testing
     #expect(ByteRanges(text: text) == nil)
   }
 
+  @Test("Sets with many ranges are joined, in any order", .timeLimit(.minutes(2)))
+  func manyRanges() {
+    let count = 1_000_000
+    let even = (0..<count).map { $0 * 4..<$0 * 4 + 1 }
+    let odd = (0..<count).map { $0 * 4 + 2..<$0 * 4 + 3 }
+    var joined = ByteRanges(even)
+    joined.insert(ByteRanges(odd))
+    #expect(joined.ranges.count == 2 * count && joined.count == 2 * count)
+    #expect(joined.ranges.prefix(3) == [0..<1, 2..<3, 4..<5])
+    joined.insert(ByteRanges((0..<count).reversed().map { $0 * 4 + 1..<$0 * 4 + 2 }))
+    #expect(joined.ranges.count == count && joined.count == 3 * count)
+  }
+
+  @Test("The union of random sets agrees with insertions of their ranges", .seeded)
+  func randomUnion() {
+    var generator = Seed.generator()
+    for _ in 0..<500 {
+      let sets = (0..<2).map { _ in
+        ByteRanges(
+          (0..<Int.random(in: 0...8, using: &generator)).map { _ in
+            let start = Int.random(in: 0..<60, using: &generator)
+            return start..<start + Int.random(in: 0...6, using: &generator)
+          })
+      }
+      var (joined, expected) = (sets[0], sets[0])
+      joined.insert(sets[1])
+      for range in sets[1].ranges { expected.insert(range) }
+      #expect(joined == expected, "\(sets[0].text) and \(sets[1].text)")
+    }
+  }
+
   @Test("Random insertions agree with a set of offsets", .seeded)
   func random() {
     var generator = Seed.generator()
