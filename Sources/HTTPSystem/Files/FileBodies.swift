@@ -147,6 +147,8 @@ package final class FileSink: BodySink {
 
   private struct State {
     var path: String
+    /// Closes a descriptor. Returns the number of the error, or 0.
+    let closeFile: @Sendable (Int32) -> Int32
     var descriptor: Int32 = -1
     var lock = LockState.unlocked
     var size: Int64 = 0
@@ -156,8 +158,9 @@ package final class FileSink: BodySink {
     var end: Int64?
     /// The number of bytes that are on the disk, or being written to it, because others rely on them.
     var kept: Int64 = 0
-    /// Whether bytes were lost, because a flush has failed. The kernel reports that once, and later flushes succeed.
-    var hasLostBytes = false
+    /// Whether bytes were lost: a flush, or the closing of the file, has failed. The kernel reports that once, and
+    /// later flushes succeed.
+    private(set) var hasLostBytes = false
     /// Whether the file is another one, which does not replace the earlier one.
     var isAside = false
 
@@ -169,21 +172,34 @@ package final class FileSink: BodySink {
       _ = lseek(descriptor, off_t(length), SEEK_SET)
     }
 
-    /// Closes the file, and retains its lock. Returns the number of the error, or 0.
+    /// Notes that bytes were lost. No byte of the file counts any more, also for resume data.
+    mutating func noteLostBytes() { (hasLostBytes, size) = (true, 0) }
+
+    /// Notes that the file has no lost bytes, because another one or the first byte of a response begins.
+    mutating func forgetLostBytes() { hasLostBytes = false }
+
+    /// Closes the file, and retains its lock. Returns the number of the error, or 0. Some file systems report only now
+    /// that bytes were lost.
     mutating func close() -> Int32 {
       let file = descriptor
       descriptor = -1
-      guard case .locked = lock else { return FileLock.close(file) == 0 ? 0 : errno }
-      let copy = fcntl(file, F_DUPFD_CLOEXEC, 0)
-      // Without a copy the file stays open. Closing it only reports the late errors of some file systems.
-      lock = .retained(copy < 0 ? file : copy)
-      return copy < 0 || Glibc.close(file) == 0 ? 0 : errno
+      var code: Int32 = 0
+      if case .locked = lock {
+        let copy = fcntl(file, F_DUPFD_CLOEXEC, 0)
+        // Without a copy the file stays open until it is unlocked.
+        lock = .retained(copy < 0 ? file : copy)
+        if copy >= 0 { code = closeFile(file) }
+      } else {
+        code = FileLock.close(file, by: closeFile)
+      }
+      if code != 0 { noteLostBytes() }
+      return code
     }
 
     /// Releases a lock that was retained.
     mutating func unlock() {
       guard case .retained(let copy) = lock else { return }
-      FileLock.close(copy)
+      if FileLock.close(copy, by: closeFile) != 0 { noteLostBytes() }
       lock = .unlocked
     }
   }
@@ -195,10 +211,21 @@ package final class FileSink: BodySink {
   /// The descriptor and the offset, for the loop and the thread that created the sink.
   private let state: TrackedMutex<State>
 
-  package init(path: String, continuing position: Continuation? = nil) {
+  private let closeFile: @Sendable (Int32) -> Int32
+
+  /// Makes the sink of a file, which is opened when a response begins.
+  ///
+  /// - Parameters:
+  ///   - position: Decides whether a response continues an earlier one. Default: each one begins a new file.
+  ///   - close:    Closes a descriptor. Returns the number of the error, or 0.
+  package init(
+    path: String, continuing position: Continuation? = nil,
+    close: @escaping @Sendable (Int32) -> Int32 = FileLock.closeFile
+  ) {
     newPath = path
     self.position = position
-    state = TrackedMutex(State(path: path))
+    closeFile = close
+    state = TrackedMutex(State(path: path, closeFile: close))
   }
 
   deinit { unlock() }
@@ -208,6 +235,9 @@ package final class FileSink: BodySink {
 
   /// The number of bytes in the file, including the bytes of an earlier transfer.
   package var size: Int64 { state.withLock { $0.size } }
+
+  /// Whether bytes of the file were lost, so that none of them count.
+  package var hasLostBytes: Bool { state.withLock { $0.hasLostBytes } }
 
   /// Whether the response is written to another file, which does not replace the earlier one.
   package var isAside: Bool { state.withLock { $0.isAside } }
@@ -226,8 +256,10 @@ package final class FileSink: BodySink {
 
   private func begin(_ path: String, at start: Int64, end: Int64?, isPart: Bool) -> TransportFailure? {
     state.withLock { state in
-      if state.descriptor >= 0, state.path != path { _ = state.close() }
+      let isOther = state.path != path
+      if state.descriptor >= 0, isOther { _ = state.close() }
       state.unlock()
+      if isOther { state.forgetLostBytes() }
       state.path = path
       state.isAside = path != newPath && !isPart
       if state.descriptor < 0 { state.descriptor = isPart ? Self.openPart(path) : Self.create(path) }
@@ -241,7 +273,7 @@ package final class FileSink: BodySink {
       state.start = start
       state.kept = start
       state.end = end
-      if start == 0 { state.hasLostBytes = false }
+      if start == 0 { state.forgetLostBytes() }
       return nil
     }
   }
@@ -338,10 +370,10 @@ package final class FileSink: BodySink {
       return (fcntl(state.descriptor, F_DUPFD_CLOEXEC, 0), state.size)
     }
     guard copy >= 0 else { return nil }
-    defer { close(copy) }
-    if fdatasync(copy) == 0 { return size }
-    // No byte of the file counts any more, also for resume data.
-    state.withLock { state in (state.hasLostBytes, state.size) = (true, 0) }
+    let isFlushed = fdatasync(copy) == 0
+    // Some file systems now write the bytes that have followed. Only this call then reports that they were lost.
+    if closeFile(copy) == 0, isFlushed { return size }
+    state.withLock { $0.noteLostBytes() }
     return nil
   }
 
@@ -383,9 +415,8 @@ package final class FileSink: BodySink {
   package func finish() -> TransportFailure? {
     state.withLock { state in
       guard state.descriptor >= 0 else { return nil }
-      // Some file systems report only now that the disk is full.
       let code = state.close()
-      guard code == 0 || code == EINTR else { return failure(code, state.path) }
+      guard code == 0 else { return failure(code, state.path) }
       if state.hasLostBytes { return failure(EIO, state.path) }
       return state.end.map { $0 <= state.size } ?? true ? nil : Self.missingBytes
     }

@@ -147,14 +147,23 @@ package enum FileMove {
 }
 
 /// Locks of files (`flock`), which belong to an open file and all copies of its descriptor.
-enum FileLock {
-  /// Closes a file that may be locked. Returns what `close` returns.
+package enum FileLock {
+  /// Closes a descriptor. Returns the number of the error, or 0. Linux closes it also if a signal interrupts that.
+  package static func closeFile(_ descriptor: Int32) -> Int32 {
+    Glibc.close(descriptor) == 0 || errno == EINTR ? 0 : errno
+  }
+
+  /// Closes a file that may be locked. Returns the number of the error, or 0.
   ///
   /// The lock is released before, because a process that is being started has a copy of the descriptor until its
   /// program begins.
-  @discardableResult static func close(_ descriptor: Int32) -> Int32 {
+  ///
+  /// - Parameter close: Closes a descriptor. Returns the number of the error, or 0.
+  @discardableResult static func close(
+    _ descriptor: Int32, by close: (Int32) -> Int32 = FileLock.closeFile
+  ) -> Int32 {
     flock(descriptor, LOCK_UN)
-    return Glibc.close(descriptor)
+    return close(descriptor)
   }
 }
 

@@ -31,17 +31,22 @@ package final class PartialFile: Sendable {
   private let descriptors: TrackedMutex<Descriptors>
 
   private let reserve: @Sendable (Int32, Int) -> Int32
+  private let closeFile: @Sendable (Int32) -> Int32
 
   /// Opens or creates the file, and locks it.
   ///
-  /// - Parameter reserve: Gives a file a length, and all of its blocks. Returns the number of the error, or 0.
+  /// - Parameters:
+  ///   - reserve: Gives a file a length, and all of its blocks. Returns the number of the error, or 0.
+  ///   - close:   Closes a descriptor. Returns the number of the error, or 0.
   package init(
     path: String, recordPath: String,
-    reserve: @escaping @Sendable (Int32, Int) -> Int32 = PartialFile.allocate
+    reserve: @escaping @Sendable (Int32, Int) -> Int32 = PartialFile.allocate,
+    close: @escaping @Sendable (Int32) -> Int32 = FileLock.closeFile
   ) throws(OpeningFailure) {
     self.path = path
     self.recordPath = recordPath
     self.reserve = reserve
+    closeFile = close
     descriptors = TrackedMutex(Descriptors(file: try Self.open(path)))
   }
 
@@ -148,8 +153,9 @@ package final class PartialFile: Sendable {
   package func flush() -> Bool {
     // A copy, because the file may be closed at any time.
     let copy = descriptors.withLock { $0.file >= 0 ? fcntl($0.file, F_DUPFD_CLOEXEC, 0) : -1 }
-    let isCopyFlushed = copy >= 0 && fdatasync(copy) == 0
-    if copy >= 0 { Glibc.close(copy) }
+    var isCopyFlushed = copy >= 0 && fdatasync(copy) == 0
+    // Some file systems now write the bytes that have followed. Only this call then reports that they were lost.
+    if copy >= 0, closeFile(copy) != 0 { isCopyFlushed = false }
     return descriptors.withLock { descriptors in
       guard descriptors.file >= 0 else { return false }
       // Without a copy, the file stays open as long as the lock is held.
@@ -193,7 +199,7 @@ package final class PartialFile: Sendable {
       return code
     }
     removeRecord()
-    close()
+    close(hasName: false)
     return nil
   }
 
@@ -203,15 +209,27 @@ package final class PartialFile: Sendable {
     guard descriptors.withLock({ $0.file >= 0 }) else { return }
     removeRecord()
     unlink(path)
-    close()
+    close(hasName: false)
   }
 
-  /// Closes the file, which releases its lock.
-  package func close() {
+  /// Closes the file, which releases its lock. If some of its bytes are lost, which some file systems report only now,
+  /// the record is removed.
+  package func close() { close(hasName: true) }
+
+  /// Closes the file.
+  ///
+  /// - Parameter hasName: Whether the file still has its name. Otherwise the record may belong to another download.
+  private func close(hasName: Bool) {
     descriptors.withLock { descriptors in
       Self.closeRecord(&descriptors)
-      if descriptors.file >= 0 { FileLock.close(descriptors.file) }
+      guard descriptors.file >= 0 else { return }
+      // It holds the lock until the record is removed.
+      let copy = fcntl(descriptors.file, F_DUPFD_CLOEXEC, 0)
+      let code =
+        copy < 0 ? FileLock.close(descriptors.file, by: closeFile) : closeFile(descriptors.file)
       descriptors.file = -1
+      if code != 0, hasName { unlink(recordPath) }
+      if copy >= 0 { FileLock.close(copy) }
     }
   }
 

@@ -222,8 +222,9 @@ package final class TransferFolder: TransferFiles {
 
   package func synchronize(_ name: String) -> Bool {
     guard let descriptor = open(name, O_RDONLY) else { return false }
-    defer { close(descriptor) }
-    return fdatasync(descriptor) == 0
+    let isFlushed = fdatasync(descriptor) == 0
+    // Bytes may have followed, and some file systems write them now. Only this call then reports that they were lost.
+    return FileLock.closeFile(descriptor) == 0 && isFlushed
   }
 
   package func remove(_ name: String) { unlink(path(of: name)) }

@@ -67,6 +67,30 @@ import Testing
     #expect(try isNotedComplete(transfer))
   }
 
+  @Test(
+    "If bytes are lost when the file is closed, another attempt or process begins with its first byte",
+    arguments: [true, false])
+  func lostAtClose(isFinished: Bool) throws {
+    files.isFailing = false
+    let transfer = try begun()
+    let plan = DownloadPlan(
+      resuming: nil, destination: nil, transfer: transfer,
+      close: { descriptor in
+        close(descriptor)
+        return EDQUOT
+      })
+    let sink = try plan.sink(method: "GET", fields: [], profile: ConnectionProfile())
+    let head = ResponseHead(status: 200, fields: [HTTPHeader(name: "ETag", value: "\"v\"")])
+    #expect(sink.begin(head, wake: {}) == nil)
+    _ = Array("text".utf8).withUnsafeBytes { sink.receive($0) }
+    #expect(transfer.part?.size == 4)
+    if isFinished { #expect(sink.finish()?.kind == .cannotWriteFile) } else { plan.finishFile() }
+    #expect(transfer.part == nil)
+    let later = BackgroundTransfers(identifier: "tests", files: .success(files), isDiscretionary: false)
+    #expect(try #require(later.restore().first).part == nil)
+    #expect(throws: AFError.self) { try transfer.noteCompleted() }
+  }
+
   @Test("A response whose head cannot be noted does not replace the bytes of an earlier one")
   func unnotedHead() throws {
     files.isFailing = false

@@ -64,6 +64,25 @@ import Testing
     #expect(try Data(contentsOf: file) == Data("0123456789ab".utf8))
   }
 
+  @Test("Bytes that are lost when the file is closed are in no resume data", arguments: [true, false])
+  func lostAtClose(isLost: Bool) throws {
+    let plan = DownloadPlan(
+      resuming: nil, destination: nil,
+      close: { descriptor in
+        close(descriptor)
+        return isLost ? EDQUOT : 0
+      })
+    plan.noteInitialRequest(URLRequest(url: try #require(URL(string: "http://a.test/"))))
+    let sink = try plan.sink(method: "GET", fields: [], profile: ConnectionProfile())
+    let head = ResponseHead(status: 200, fields: [HTTPHeader(name: "ETag", value: "\"v\"")])
+    #expect(sink.begin(head, wake: {}) == nil)
+    _ = Array("ab".utf8).withUnsafeBytes { sink.receive($0) }
+    let data = plan.takeResumeData()
+    #expect((data == nil) == isLost)
+    if let data { try FileManager.default.removeItem(atPath: ResumeData(data).path) }
+    plan.removeForgotten()
+  }
+
   @Test("Each handler of resume data is called once, and any of them asks for the data") func handlers() {
     #expect(!plan.producesResumeData)
     plan.requestResumeData { _ in }

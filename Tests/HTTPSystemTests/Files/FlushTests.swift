@@ -66,6 +66,58 @@ import Testing
   }
 
   @Test(
+    "If bytes are lost when the file of a download is closed, none of them count", arguments: [true, false])
+  func closedSink(isFinished: Bool) throws {
+    let sink = FileSink(path: folder.path + "/f", close: Self.closeWithLoss)
+    #expect(sink.begin(ResponseHead(status: 200), wake: {}) == nil)
+    _ = Array("text".utf8).withUnsafeBytes { sink.receive($0) }
+    #expect(sink.size == 4 && !sink.hasLostBytes)
+    if isFinished { #expect(sink.finish()?.kind == .cannotWriteFile) } else { sink.unlock() }
+    #expect(sink.size == 0, "lost bytes are not in the resume data")
+    #expect(sink.hasLostBytes)
+    #expect(sink.begin(ResponseHead(status: 200), wake: {}) == nil)
+    #expect(!sink.hasLostBytes)
+  }
+
+  @Test("A flush fails if bytes are lost when its descriptor is closed") func closedCopies() throws {
+    let sink = FileSink(path: folder.path + "/f", close: Self.closeWithLoss)
+    #expect(sink.begin(ResponseHead(status: 200), wake: {}) == nil)
+    #expect(sink.flush() == nil && sink.hasLostBytes)
+    let path = folder.path + "/g"
+    let file = try PartialFile(path: path, recordPath: path + ".record", close: Self.closeWithLoss)
+    #expect(file.replaceRecord(by: Data("record".utf8)))
+    #expect(!file.flush() && file.record() == nil)
+  }
+
+  @Test("If bytes are lost when a partial file is closed, it has no record") func closedPartialFile() throws {
+    let path = folder.path + "/f"
+    let file = try PartialFile(path: path, recordPath: path + ".record", close: Self.closeWithLoss)
+    #expect(file.replaceRecord(by: Data("record".utf8)))
+    file.close()
+    #expect(file.record() == nil)
+  }
+
+  @Test("A partial file that was moved leaves the record of another download") func movedPartialFile() throws
+  {
+    let path = folder.path + "/f"
+    let file = try PartialFile(
+      path: path, recordPath: path + ".record",
+      close: { [folder] descriptor in
+        _ = try? folder.write(Array("record".utf8), "f.record")
+        return Self.closeWithLoss(descriptor)
+      })
+    #expect(file.replaceRecord(by: Data("earlier".utf8)))
+    #expect(file.move(to: folder.path + "/g", replacing: true) == nil)
+    #expect(try folder.read("f.record") == Array("record".utf8))
+  }
+
+  /// Closes a descriptor, and reports lost bytes, as network file systems do.
+  private static func closeWithLoss(_ descriptor: Int32) -> Int32 {
+    close(descriptor)
+    return EDQUOT
+  }
+
+  @Test(
     "On a full disk the bytes stay that were flushed, or that a journal relies on", arguments: [true, false])
   func fullDisk(isFlushed: Bool) async {
     await #expect(processExitsWith: .success) { [isFlushed] in

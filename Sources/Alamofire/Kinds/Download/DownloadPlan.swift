@@ -42,6 +42,12 @@ final class DownloadPlan: Sendable {
       self.writePosition = writePosition
     }
 
+    /// Closes the file if it is open, and lets another transfer continue it.
+    func unlock() {
+      file.unlock()
+      transfer?.noteClosed(file)
+    }
+
     /// The path of the file.
     private var path: String { hasFinalName ? finalPath : file.path }
 
@@ -147,15 +153,21 @@ final class DownloadPlan: Sendable {
   let destination: FileDestination?
   /// The download of a background session; `nil` in others.
   let transfer: BackgroundTransfer?
+  private let closeFile: @Sendable (Int32) -> Int32
   /// The file, the results and the handlers of resume data, for the loop, attempts and the threads of users.
   private let state = Mutex(State())
 
+  /// Makes the plan of a download.
+  ///
+  /// - Parameter close: Closes the file. Returns the number of the error, or 0.
   init(
-    resuming source: Data?, destination: FileDestination?, transfer: BackgroundTransfer? = nil
+    resuming source: Data?, destination: FileDestination?, transfer: BackgroundTransfer? = nil,
+    close: @escaping @Sendable (Int32) -> Int32 = FileLock.closeFile
   ) {
     self.source = source
     self.destination = destination
     self.transfer = transfer
+    closeFile = close
   }
 
   /// Keeps the request before its adaptation, for resume data.
@@ -202,11 +214,12 @@ final class DownloadPlan: Sendable {
       }
       return .success(.aside(path: pagePath))
     }
-    let file = FileSink(path: path) { [weak self] head in
+    let position: FileSink.Continuation = { [weak self] head in
       let position = writePosition(head)
       if case .success(let position) = position { self?.begun(head, at: position) }
       return position
     }
+    let file = FileSink(path: path, continuing: position, close: closeFile)
     let attempt = Attempt(
       file: file, finalPath: finalPath, part: part, transfer: transfer, writePosition: writePosition)
     state.withLock { state in
@@ -253,7 +266,7 @@ final class DownloadPlan: Sendable {
   func forget() {
     state.withLock { $0.awaitsHandler = false }
     guard let left = take() else { return }
-    left.file.unlock()
+    left.unlock()
     removeLater { left.remove() }
   }
 
@@ -276,11 +289,11 @@ final class DownloadPlan: Sendable {
 
   /// Closes the file, which stays where it is. The first handler that is added makes resume data of it.
   func finishFile() {
-    let file = state.withLock { state in
+    let attempt = state.withLock { state in
       state.awaitsHandler = true
-      return state.attempt?.file
+      return state.attempt
     }
-    file?.unlock()
+    attempt?.unlock()
   }
 
   /// Makes the resume data that no handler has asked for so far. Does nothing otherwise.
@@ -293,7 +306,7 @@ final class DownloadPlan: Sendable {
   }
 
   /// Closes the file, which stays where it is.
-  func close() { take()?.file.unlock() }
+  func close() { take()?.unlock() }
 
   /// Takes the file of a complete response, to be moved.
   func takeFile() -> URL? {
@@ -303,7 +316,7 @@ final class DownloadPlan: Sendable {
       return URL(fileURLWithPath: transfer.filePath)
     }
     guard var left = take() else { return nil }
-    defer { left.file.unlock() }
+    defer { left.unlock() }
     if left.head?.status == 200 {
       left.removePart()
       removeUnadoptedPart()
@@ -327,8 +340,8 @@ final class DownloadPlan: Sendable {
   /// Returns the resume data of the current attempt, whose transfer has failed; without any, the data that it continued
   /// from. The file gets its lasting name, because the data contain that name.
   func resumeDataAfterFailure() -> Data? {
-    if let file = state.withLock({ $0.attempt?.file }) {
-      file.unlock()
+    if let attempt = state.withLock({ $0.attempt }) {
+      attempt.unlock()
       if let data = state.withLock({ $0.attempt?.resumeData(of: $0.initialRequest) }) { return data }
     }
     return earlierData
@@ -349,7 +362,7 @@ final class DownloadPlan: Sendable {
   /// valid until newer ones exist.
   func takeResumeData() -> Data? {
     if var left = take() {
-      left.file.unlock()
+      left.unlock()
       if let data = left.resumeData(of: state.withLock({ $0.initialRequest })) {
         removeLater { [left] in left.removePart() }
         return data

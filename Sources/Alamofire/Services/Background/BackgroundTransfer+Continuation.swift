@@ -95,6 +95,12 @@ extension BackgroundTransfer {
     if FileSink.movePart(path, to: filePath, count: count) { note(.present(ByteRanges(first: count))) }
   }
 
+  /// Notes that the file was closed. If bytes were lost, which some file systems report only then, the file is removed:
+  /// the journal counts all bytes that it has.
+  func noteClosed(_ file: FileSink) {
+    if file.hasLostBytes, !file.isAside { noteLostBytes() }
+  }
+
   var flushFailureText: String {
     "The file \(filePath) of the download cannot be flushed to the disk. Check the disk and its free space."
   }
@@ -140,7 +146,11 @@ final class JournalledFile: BodySink {
     }
   }
 
-  func finish() -> TransportFailure? { file.finish() }
+  func finish() -> TransportFailure? {
+    let failure = file.finish()
+    transfer.noteClosed(file)
+    return failure
+  }
 }
 
 /// The body of a background upload, or a part of it: notifies the transfer before the last bytes are handed out. Until

@@ -295,10 +295,10 @@ package final class BackgroundTransfer: Sendable {
     }
   }
 
-  /// Removes the file, so that no attempt continues it.
-  private func noteLostBytes(ofResponse number: Int) {
+  /// Removes the file, so that no attempt continues it. By default, bytes of the last response were lost.
+  func noteLostBytes(ofResponse number: Int? = nil) {
     state.withLock { state in
-      guard state.isOpen, number >= state.firstResponse else { return }
+      guard state.isOpen, number ?? state.responseCount >= state.firstResponse else { return }
       state.hasLostBytes = true
       (try? owner.files())?.remove(names.file)
     }
