@@ -185,6 +185,8 @@ package struct SegmentedTransfer: Sendable {
   /// - Parameter excess: The number of bytes that the response has sent after them.
   package mutating func wrote(_ range: Range<Int>, excess: Int, in id: Int, at now: Duration) -> [Action] {
     guard !isOver, let request = running[id] else { return [] }
+    // The response is not one of HTTP.
+    guard request.hasHead else { return drop(request.source, .hasNoRanges, because: id, at: now) }
     if case .stream = mode {
       if !range.isEmpty { streamed = range.upperBound }
       return []
@@ -206,11 +208,12 @@ package struct SegmentedTransfer: Sendable {
   /// Takes the end of a request.
   package mutating func ended(_ id: Int, _ outcome: End, at now: Duration) -> [Action] {
     guard !isOver, let request = running[id] else { return [] }
-    if case .stream(let length) = mode {
-      if outcome == .complete, length.map({ $0 == streamed }) ?? true {
-        end(id)
-        return finish()
-      }
+    if outcome == .complete, !request.hasHead {
+      return drop(request.source, .hasNoRanges, because: id, at: now)
+    }
+    if case .stream(let length) = mode, outcome == .complete, length ?? streamed == streamed {
+      end(id)
+      return finish()
     }
     let isWhole = plan?.segments[id]?.rest.isEmpty ?? false
     end(id)
@@ -220,12 +223,9 @@ package struct SegmentedTransfer: Sendable {
     // A response that ends before its range does has failed, too.
     case .complete, .interrupted: sources.failed(request.source, at: now)
     }
-    var actions: [Action] = []
-    if case .stream = mode, streamed > 0 {
-      streamed = 0
-      actions = beginAgain()
-    }
-    return actions + fill(at: now)
+    guard case .stream = mode, streamed > 0 else { return fill(at: now) }
+    streamed = 0
+    return beginAgain() + fill(at: now)
   }
 
   // MARK: Heads

@@ -382,4 +382,38 @@ private let KiB = 1024
     #expect(response.droppedMirrors == [])
     #expect(folder.hasOnly(copy.bytes))
   }
+
+  // MARK: Other URLs
+
+  @Test("A file of this machine has no segments", arguments: ["", "text"])
+  func localFile(text: String) async throws {
+    defer { folder.remove() }
+    let local = folder.url.appendingPathComponent("local")
+    try Data(text.utf8).write(to: local)
+    let response = await Session.real().segmentedDownload(local, to: folder.destination).response
+    #expect((response.error?.underlyingError as? URLError)?.code == .badServerResponse)
+    #expect(folder.names == ["local"])
+  }
+
+  @Test("A mirror that is a file of this machine is dropped, and its end is not the end of the download")
+  func localMirror() async throws {
+    let other = try SegmentedDownloadFolder()
+    defer {
+      folder.remove()
+      other.remove()
+    }
+    try Data("text".utf8).write(to: other.destination)
+    let file = SegmentedFile(size: 100 * KiB, hasRanges: false)
+    file.script { question, reply in
+      let whole = reply.framed(.chunked)
+      return question.index == 0 ? whole.with(effect: .closeAfterBody(bytes: 50_000)) : whole
+    }
+    let server = try file.server()
+    let response = await Session.real().segmentedDownload(
+      server.url("/file"), mirrors: [other.destination], to: folder.destination
+    ).response
+    #expect(response.error == nil)
+    #expect(folder.hasOnly(file.bytes))
+    #expect(response.droppedMirrors == [.init(index: 0, reason: .hasNoRanges)])
+  }
 }

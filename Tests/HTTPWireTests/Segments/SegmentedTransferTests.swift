@@ -246,6 +246,29 @@ private let first = Representation(length: 100, validator: "\"1\"")
     #expect(transfer.ended(1, .complete, at: .seconds(61)) == [send(5)])
   }
 
+  @Test("Bytes without a head of HTTP, and their end, drop their source", arguments: [true, false])
+  func withoutHead(hasBytes: Bool) {
+    var transfer = transfer(sources: 2)
+    func next(_ id: Int) -> [SegmentedTransfer.Action] {
+      #expect(transfer.room(for: 5, in: id).isEmpty)
+      return hasBytes
+        ? transfer.wrote(0..<0, excess: 5, in: id, at: .zero) : transfer.ended(id, .complete, at: .zero)
+    }
+    #expect(transfer.start(nil, at: .zero) == [send(1)])
+    #expect(next(1) == [.stop(1), send(2, 1)])
+    #expect(transfer.sources.dropped == [0: .hasNoRanges])
+    #expect(next(2) == [.stop(2), .fail(.noSource(1))])
+  }
+
+  @Test("The end of a response without a head of HTTP is not the end of the file") func endWithoutHead() {
+    var transfer = transfer(sources: 2)
+    _ = transfer.start(nil, at: .zero)
+    #expect(transfer.receive(.whole(length: nil, validator: nil), for: 1, at: .zero) == [.prepare(nil)])
+    #expect(transfer.ended(1, .interrupted, at: .zero) == [send(2, 1)])
+    #expect(transfer.ended(2, .complete, at: .zero) == [.stop(2), .wake(.milliseconds(250))])
+    #expect(!transfer.isOver && transfer.sources.dropped == [1: .hasNoRanges])
+  }
+
   @Test("A wrong range drops its source")
   func wrongRange() {
     var transfer = begun()
