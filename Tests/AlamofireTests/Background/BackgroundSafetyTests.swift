@@ -150,8 +150,11 @@ import Testing
   func lostBody(method: String) async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.text("again"))
+    var description = description(.upload, method, server.url("/upload"))
+    try Data("body".utf8).write(to: url(".body"))
+    description.bodyFile = .init(path: url(".body").path, isOwned: false, size: 4)
     try write([
-      .described(description(.upload, method, server.url("/upload"))), .sent,
+      .described(description), .sent,
       .responded(StoredHead(Self.head()), offset: 0, boot: boot), .answered(hasBody: true),
     ])
     let session = fixture.session()
@@ -163,6 +166,17 @@ import Testing
       #expect((response.error?.underlyingError as? URLError)?.code == .backgroundSessionWasDisconnected)
       #expect(server.requestCount == 0)
     }
+  }
+
+  @Test("An upload whose journal names no body is not sent without it", arguments: ["POST", "PUT"])
+  func missingBody(method: String) async throws {
+    let server = try HTTPTestServer(routes: .standard)
+    try write([.described(description(.upload, method, server.url("/upload-sink")))])
+    let session = fixture.session()
+    let request = try #require(session.restoredRequests.first as? UploadRequest)
+    #expect((await request.ended().error?.underlyingError as? URLError)?.code == .cannotOpenFile)
+    #expect(server.requestCount == 0)
+    #expect(await fixture.isEmptied())
   }
 
   @Test("A response whose body cannot be stored is not noted as complete") func unstorableBody() throws {

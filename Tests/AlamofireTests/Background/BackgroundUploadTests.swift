@@ -93,6 +93,25 @@ import Testing
     #expect(await fixture.isEmptied())
   }
 
+  @Test("An upload of a URL that is not the URL of a file is an error, and is in no journal")
+  func notAFile() async throws {
+    let server = try HTTPTestServer(routes: .standard)
+    let web = try #require(URL(string: "https://example.com/file"))
+    do {
+      let session = fixture.session(startRequestsImmediately: false)
+      let request = session.upload(web, to: server.url("/upload-sink"), method: .put).resume()
+      #expect(await eventually { request.isFinished })
+      #expect((request.error?.underlyingError as? URLError)?.code == .badURL)
+      withExtendedLifetime(session) {}
+    }
+    let session = fixture.session()
+    for request in session.restoredRequests {
+      Issue.record("an upload without its body is continued")
+      _ = await (request as? UploadRequest)?.ended()
+    }
+    #expect(server.recordedRequests.isEmpty && fixture.files.isEmpty)
+  }
+
   @Test("An upload by PUT is sent again, one by POST that the server has is not")
   func repeated() async throws {
     for method in [HTTPMethod.put, .post] {

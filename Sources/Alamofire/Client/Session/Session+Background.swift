@@ -99,7 +99,12 @@ struct BackgroundUpload: URLRequestConvertible {
 /// A transfer in a journal that cannot be recreated.
 struct DamagedTransfer: URLRequestConvertible, UploadableConvertible {
   func asURLRequest() throws -> URLRequest { throw AFError.invalidURL(url: "") }
-  func createUploadable() throws -> UploadRequest.Uploadable { .data(Data()) }
+  func createUploadable() throws -> UploadRequest.Uploadable {
+    throw AFError.sessionTaskFailed(
+      error: URLError(
+        .cannotOpenFile, "The journal of the upload names no file with its body. Send the upload again.",
+        url: nil))
+  }
 }
 
 /// The last interceptor of a background transfer. Failures of the network do not end the transfer before its

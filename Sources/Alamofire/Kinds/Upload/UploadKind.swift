@@ -139,17 +139,20 @@ final class UploadKind: RequestKind {
   }
 
   private static func fileSource(_ url: URL) throws(AFError) -> any BodySource {
-    guard url.isFileURL else {
-      throw .sessionTaskFailed(
-        error: URLError(
-          .badURL, "\(url.shownText) is no file: URL; only files can be uploaded by URL.",
-          url: url.absoluteString))
-    }
+    guard url.isFileURL else { throw notAFile(url) }
     do throws(TransportFailure) {
       return try FileSource(path: url.path)
     } catch {
       throw AFError(error, url: url.absoluteString)
     }
+  }
+
+  /// Returns the error for a body whose URL is not the URL of a file.
+  fileprivate static func notAFile(_ url: URL) -> AFError {
+    .sessionTaskFailed(
+      error: URLError(
+        .badURL, "\(url.shownText) is no file: URL; only files can be uploaded by URL.",
+        url: url.absoluteString))
   }
 
   func count(_ count: ByteCount, after last: ByteCount) -> ByteCount {
@@ -337,7 +340,8 @@ extension BackgroundTransfer {
       switch try make() {
       case .data(let data): try spool(data)
       case .file(let url, let isOwned):
-        guard url.isFileURL else { return .file(url, shouldRemove: false) }
+        // Before the journal is written: another process would find an upload without a body in it.
+        guard url.isFileURL else { throw UploadKind.notAFile(url) }
         // Another process, or another boot, would find other bytes in /proc.
         if !isOwned, let content = (try? GeneratedFile.content(of: url.path)).flatMap({ $0 }) {
           try spool(Data(content))
