@@ -246,9 +246,9 @@ final class BodyReceiver: Sendable {
   private func beginSaving(_ response: HTTPURLResponse) -> Bool {
     printer.beginSaving(response)
     switch resumption?.finding(response) ?? .unrelated {
-    case .rest:
+    case .rest(let total):
       meter?.continues(at: resumption?.offset ?? 0)
-      return save(response, isContinued: true)
+      return save(response, isContinued: true, total: total)
     case .complete:
       complete()
       return false
@@ -297,7 +297,10 @@ final class BodyReceiver: Sendable {
     }
   }
 
-  private func save(_ response: HTTPURLResponse, isContinued: Bool) -> Bool {
+  /// Saves the body of a response.
+  ///
+  /// - Parameter total: The length of the file that is continued, if it is known.
+  private func save(_ response: HTTPURLResponse, isContinued: Bool, total: Int64? = nil) -> Bool {
     state.withLock { state in
       do throws(SavedFile.Failure) {
         let file = try open(response, isContinued: isContinued)
@@ -305,7 +308,7 @@ final class BodyReceiver: Sendable {
         state.path = file.path
         let range = isContinued ? response.af.contentRange : nil
         state.missing = range?.bounds.map { Int64($0.count) }
-        if let end = range?.bounds?.upperBound, let total = range?.total { state.isPart = end < total }
+        if let end = range?.bounds?.upperBound, let total { state.isPart = end < total }
         state.mode = .saving(file)
         return true
       } catch {

@@ -234,8 +234,8 @@ final class SavedFile: Sendable {
 struct Resumption: Sendable {
   /// The meaning of a response for the partial file.
   enum Finding: Equatable {
-    /// The bytes from the first missing one on.
-    case rest
+    /// The bytes from the first missing one on, of a file with this length, if it is known.
+    case rest(total: Int64?)
     /// No byte is missing.
     case complete
     /// A part that must not be appended, and the reason.
@@ -292,7 +292,7 @@ struct Resumption: Sendable {
     switch response.statusCode {
     case 206:
       switch journal.part(response) {
-      case .rest: return .rest
+      case .rest(let total): return .rest(total: total)
       case .otherPart: return .refused(Self.otherPart)
       case .otherVersion:
         return .refused(

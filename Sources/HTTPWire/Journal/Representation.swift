@@ -3,7 +3,8 @@
 package struct Representation: Codable, Sendable, Equatable {
   /// The meaning of a response for the bytes that a file has already.
   package enum Continuation: Sendable, Equatable {
-    /// The range begins with the next byte of the file.
+    /// The range begins with the next byte of the file. The total is the length of the whole file, if the response or
+    /// the representation has it.
     case rest(Range<Int64>, total: Int64?)
     /// Another range than the missing one, or one that contradicts itself.
     case otherPart
@@ -111,11 +112,12 @@ package struct Representation: Codable, Sendable, Equatable {
       // A length that contradicts the range belongs to other bytes.
       !head.block.contains("Content-Length") || head.block.contentLength == bounds.upperBound - offset
     else { return .otherPart }
-    guard matches(head), length == nil || range.total == nil || range.total == length.map({ Int64($0) })
-    else {
-      return .otherVersion
+    let length = length.map { Int64($0) }
+    guard let total = range.total ?? length else {
+      return matches(head) ? .rest(bounds, total: nil) : .otherVersion
     }
-    return .rest(bounds, total: range.total)
+    guard matches(head), total == length ?? total, bounds.upperBound <= total else { return .otherVersion }
+    return .rest(bounds, total: total)
   }
 
   /// Whether a response repeats the validator. It has to repeat an entity tag, because a server may ignore `If-Range`

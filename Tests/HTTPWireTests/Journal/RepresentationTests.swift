@@ -84,7 +84,9 @@ import Testing
       (modified.1, [range, ("ETag", "\"a\"")], .otherVersion),
       (modified.1, [range, ("Last-Modified", "Mon")], .otherVersion),
       (nil, [range], rest), (nil, [range, ("ETag", "\"b\"")], rest),
-      (nil, [("Content-Range", "bytes 4-9/*")], .rest(4..<10, total: nil)),
+      (nil, [("Content-Range", "bytes 4-9/*")], rest),
+      (nil, [("Content-Range", "bytes 4-8/*")], .rest(4..<9, total: 10)),
+      (nil, [("Content-Range", "bytes 4-10/*")], .otherVersion),
       (nil, [("Content-Range", "bytes 4-9/11")], .otherVersion),
       (nil, [("Content-Range", "bytes 5-9/10")], .otherPart), (nil, [], .otherPart),
       (nil, [("Content-Range", "bytes */10")], .otherPart), (nil, [range, range], .otherPart),
@@ -100,5 +102,15 @@ import Testing
     let version = Representation(length: 10, validator: validator)
     #expect(version.continuation(after: 4, by: Self.head(206, fields)) == expected)
     #expect(version.continuation(after: 4, by: Self.head(200, fields)) == .otherPart)
+  }
+
+  @Test("Without a length, a part of a file may end anywhere") func unknownLength() {
+    let version = Representation(length: nil, validator: "\"a\"")
+    for (range, total) in [("bytes 4-9/*", nil), ("bytes 4-9/20", 20)] as [(String, Int64?)] {
+      let head = Self.head(206, [("Content-Range", range), ("ETag", "\"a\"")])
+      #expect(version.continuation(after: 4, by: head) == .rest(4..<10, total: total))
+    }
+    let other = Self.head(206, [("Content-Range", "bytes 4-9/*"), ("ETag", "\"b\"")])
+    #expect(version.continuation(after: 4, by: other) == .otherVersion)
   }
 }

@@ -6,7 +6,11 @@ import HTTPWire
 /// The journal next to a file that a program saves on its own. `af` keeps it until the file is complete.
 package struct PartialFileJournal: Sendable, Equatable {
   /// The meaning of a partial response for the file.
-  package enum Part: Sendable, Equatable { case rest, otherPart, otherVersion }
+  package enum Part: Sendable, Equatable {
+    /// The range begins with the next byte of the file, whose length is the total, if it is known.
+    case rest(total: Int64?)
+    case otherPart, otherVersion
+  }
 
   /// The largest size of a journal in bytes. A larger file is not read.
   package static let largestSize = Journal.longestLine
@@ -62,7 +66,7 @@ package struct PartialFileJournal: Sendable, Equatable {
   /// Returns the meaning of a response with the status 206.
   package func part(_ response: HTTPURLResponse) -> Part {
     switch version.continuation(after: offset, by: response.receivedHead) {
-    case .rest: .rest
+    case .rest(_, let total): .rest(total: total)
     case .otherPart: .otherPart
     case .otherVersion: .otherVersion
     }
