@@ -191,6 +191,30 @@ import Testing
     #expect(session.headers.map { "\($0.name):\($0.value)" }.sorted() == ["X-A:new", "X-B:typed"])
   }
 
+  @Test("A session and a cookie jar do not get the cookies of each other", arguments: [false, true])
+  func sessionAndJar(isReadOnly: Bool) async throws {
+    func lines(_ cookies: [(String, String)]) -> [String] {
+      cookies.map { "127.0.0.1\tFALSE\t/\tFALSE\t0\t\($0)\t\($1)" }
+    }
+    func texts(_ cookies: [HTTPCookie]) -> [String] { cookies.map { "\($0.name)=\($0.value)" }.sorted() }
+    let kept = lines([("s", "1"), ("both", "session"), ("gone", "session")])
+      .map { "\"\($0.replacingOccurrences(of: "\t", with: "\\t"))\"" }.joined(separator: ", ")
+    let session = try folder.file("session", "{\"headers\": [], \"cookies\": [\(kept)]}")
+    let jar = try folder.file(
+      "jar", lines([("j", "1"), ("both", "jar"), ("gone", "jar")]).map { $0 + "\n" }.joined())
+    let set = ["new=1", "gone=; Max-Age=0"].map { HTTPHeader(name: "Set-Cookie", value: $0) }
+    server.enqueue(Reply(headers: set, body: .bytes([])))
+    let option = isReadOnly ? "--session-read-only" : "--session"
+    let run = await Terminal.pipe.run(option, session, "--cookie-jar", jar, server.url("/"))
+    #expect(run.status == .success, "\(run.error)")
+    let sent = try await server.takeRequest().header("Cookie") ?? ""
+    #expect(["s=1", "j=1", "both=jar", "gone=jar"].allSatisfy { sent.contains($0) }, "\(sent)")
+    #expect(
+      texts(try NamedSession(path: session).cookieLines.compactMap(\.cookie))
+        == (isReadOnly ? ["both=session", "gone=session", "s=1"] : ["both=session", "new=1", "s=1"]))
+    #expect(texts(try CookieJar.read(jar)) == ["both=jar", "j=1", "new=1"])
+  }
+
   @Test("A run that changes nothing does not write the file", arguments: ["--session", "--cookie-jar"])
   func unchanged(option: String) async throws {
     let path = folder.path("state")

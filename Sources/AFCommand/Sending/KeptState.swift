@@ -25,7 +25,7 @@ final class KeptState: Sendable {
   private let hasTypedCredentials: Bool
   /// The reason if the state was not stored, for the main thread and its task.
   private let storeFailure = Mutex<String?>(nil)
-  /// The cookies of both.
+  /// The cookies of both, with which the run begins. Of equal ones the last counts.
   let cookies: [HTTPCookie]
   /// The reason if the state could not be stored.
   var failure: String? { storeFailure.withLock { $0 } }
@@ -78,14 +78,14 @@ final class KeptState: Sendable {
 
   /// Stores what was typed, and the cookies that have changed since the files were read.
   func store(from session: Session, _ invocation: Invocation) {
-    let cookies = session.sessionConfiguration.httpCookieStorage?.cookies ?? []
+    let later = session.sessionConfiguration.httpCookieStorage?.cookies ?? []
     if let named, let path {
       note { () throws(UsageError) in
         try Self.update(path) { () throws(UsageError) -> Data? in
           let found = LocalFile.isSpecial(path) ? named : try NamedSession(path: path)
           var current = found
           current.remember(invocation, hasTypedCredentials: hasTypedCredentials)
-          let changes = CookieChanges(from: named.cookieLines.compactMap(\.cookie), to: cookies)
+          let changes = CookieChanges(from: named.cookieLines.compactMap(\.cookie), of: cookies, to: later)
           if changes.isEmpty, current == found, LocalFile.isRegular(path) { return nil }
           current.cookies = CookieJar.lines(changes.applied(to: current.cookieLines.compactMap(\.cookie)))
           return try current.content(for: path)
@@ -95,8 +95,8 @@ final class KeptState: Sendable {
     guard let jar else { return }
     note { () throws(UsageError) in
       try Self.update(jar.path) { () throws(UsageError) -> Data? in
-        if LocalFile.isSpecial(jar.path) { return CookieJar.content(cookies) }
-        let changes = CookieChanges(from: jar.cookies, to: cookies)
+        let changes = CookieChanges(from: jar.cookies, of: cookies, to: later)
+        if LocalFile.isSpecial(jar.path) { return CookieJar.content(changes.applied(to: jar.cookies)) }
         if changes.isEmpty, LocalFile.isRegular(jar.path) { return nil }
         return CookieJar.content(changes.applied(to: try CookieJar.read(jar.path)))
       }
@@ -400,13 +400,20 @@ struct CookieChanges {
 
   var isEmpty: Bool { changes.isEmpty }
 
-  init(from earlier: [HTTPCookie], to later: [HTTPCookie]) {
-    let (before, after) = (Self.byKey(earlier), Self.byKey(later))
-    self.earlier = before
+  /// Makes the changes of a file.
+  ///
+  /// - Parameters:
+  ///   - earlier: The cookies of the file as they were read.
+  ///   - all:     All cookies with which the run has begun. The ones of another file are not changes. Default: the
+  ///     cookies of the file.
+  ///   - later:   All cookies at the end of the run.
+  init(from earlier: [HTTPCookie], of all: [HTTPCookie]? = nil, to later: [HTTPCookie]) {
+    let (before, after) = (Self.byKey(all ?? earlier), Self.byKey(later))
+    self.earlier = Self.byKey(earlier)
     for (key, cookie) in after where !Self.isSame(cookie, before[key]) {
       changes.updateValue(cookie, forKey: key)
     }
-    for key in before.keys where after[key] == nil { changes.updateValue(nil, forKey: key) }
+    for key in self.earlier.keys where after[key] == nil { changes.updateValue(nil, forKey: key) }
   }
 
   /// Returns cookies with the changes. A cookie that is gone stays if another run has changed it.
