@@ -229,7 +229,7 @@ import Testing
     },
   ]
 
-  @Test("af and curl send a request through a socket of the file system; HTTPie has no such option")
+  @Test("af and curl connect to a socket of the file system, not to a proxy; HTTPie has no such option")
   func unixSocket() async throws {
     for (program, path) in [("af", Programs.af), ("curl", "curl")]
     where program == "af" || Programs.isInstalled(program) {
@@ -240,10 +240,13 @@ import Testing
         output: pipe.fileHandleForWriting.fileDescriptor)
       try pipe.fileHandleForWriting.close()
       #expect(try pipe.fileHandleForReading.read(upToCount: 6) == Data("ready\n".utf8))
-      let run = try await ChildRun([path, "--unix-socket", folder.path("s"), "http://any.example/item?a=b"])
+      let run = try await ChildRun(
+        [path, "--unix-socket", folder.path("s"), "http://any.example/item?a=b"],
+        environment: ["http_proxy": "http://ann:pw@127.0.0.1:9"])
       #expect(String(decoding: run.output, as: UTF8.self) == "through the socket", "\(program)")
       let request = try pipe.fileHandleForReading.readToEnd().map { String(decoding: $0, as: UTF8.self) }
       #expect(request?.hasPrefix("GET /item?a=b HTTP/1.1\r\nHost: any.example\r\n") == true, "\(program)")
+      #expect(request?.contains("Proxy-Authorization") == false, "\(program)")
       #expect(await server.end() == .exited(0))
     }
   }

@@ -235,10 +235,10 @@ extension HTTPTransport {
 }
 
 extension TransportOptions {
-  /// Returns the Unix-domain socket of the proxy to an origin; `nil` if no proxy leads there, because the socket then
-  /// belongs to another server.
+  /// Returns the Unix-domain socket of the proxy to an origin; `nil` if the program has named no proxy to it, because
+  /// the socket then belongs to another server. The proxies of the environment are reached over TCP.
   func proxySocket(to origin: Origin, _ proxies: ProxyTable?) -> String? {
-    switch ProxyEnvironment.shared.choice(for: origin, in: proxies) {
+    switch proxies?.choice(for: origin) ?? .environment {
     case .direct, .environment: nil
     case .server, .unreadable: unixSocket
     }

@@ -14,7 +14,8 @@ public enum Proxy: Sendable, Hashable {
   case none
   /// The proxies in `connectionProxyDictionary` of the session's configuration. Without it, the proxies in the
   /// variables `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` at their first use. All but the first may be
-  /// in capitals. `HTTP_PROXY` is ignored, because in a CGI program a client could set it.
+  /// in capitals. `HTTP_PROXY` is ignored, because in a CGI program a client could set it. With
+  /// ``TransportOptions/unixSocket``, the variables are not used.
   case environment
   /// One proxy for every scheme.
   case server(ProxyServer)

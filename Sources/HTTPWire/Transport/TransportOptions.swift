@@ -144,7 +144,8 @@ public struct TransportOptions: Sendable, Equatable {
   /// of its machine.
   public var allowedSchemes: Set<String>?
   /// The path of a Unix-domain socket for every connection. The host of the URL stays in the `Host` field and in TLS.
-  /// Default: `nil`.
+  /// A proxy of ``proxy`` or of a `connectionProxyDictionary` is reached at the socket. The proxies of the environment
+  /// are not used. Default: `nil`.
   public var unixSocket: String?
   /// Hosts with another target for connections. The first matching override is used. Default: none.
   public var hostOverrides: [HostOverride] = []
@@ -388,7 +389,9 @@ package final class ConnectionProfile: Sendable {
     self.connectionsPerHost = min(max(1, connectionsPerHost), Self.mostConnections)
     self.evaluator = evaluator
     self.systemProxies = systemProxies
-    proxies = ProxyTable.named(by: options, system: systemProxies)
+    // The proxies of the environment are not at the socket, and the server there must not receive their passwords.
+    let environment: ProxyTable? = options.unixSocket == nil ? nil : ProxyTable()
+    proxies = ProxyTable.named(by: options, system: systemProxies ?? environment)
     isDirect = proxies?.isDirect
     asksForNames = options.nameServiceURL != nil
     phaseLimits = PhaseLimits(options.timeLimits)

@@ -151,6 +151,25 @@ struct ProxyTableTests {
     #expect(!other.isDirect)
   }
 
+  @Test("Connections to a Unix-domain socket use only the proxies that the program names") func socket()
+    throws
+  {
+    let server = ProxyServer(.http, host: "p", port: 1)
+    func choices(_ proxy: Proxy, system: ProxyTable? = nil) throws -> [ProxyTable.Choice?] {
+      var options = TransportOptions()
+      options.unixSocket = "/run/a"
+      options.proxy = proxy
+      let profile = ConnectionProfile(options: options, systemProxies: system)
+      return try ["http://a.test", "https://a.test"].map { profile.proxies?.choice(for: try origin($0)) }
+    }
+    #expect(try choices(.environment) == [.direct, .direct])
+    #expect(
+      try choices(.perScheme(http: .environment, https: .server(server))) == [.direct, .server(server)])
+    #expect(try choices(.server(server)) == [.server(server), .server(server)])
+    #expect(try choices(.environment, system: ProxyTable(server)) == [.server(server), .server(server)])
+    #expect(ConnectionProfile().proxies == nil, "without a socket, the environment determines the proxy")
+  }
+
   @Test("Names without a dot can be exempt") func namesWithoutDot() throws {
     let proxy = ProxyTable.Choice.server(ProxyServer(.http, host: "p", port: 1))
     let table = ProxyTable(http: ProxyTable.ProxyEntry(proxy, excludesSimpleNames: true))
