@@ -246,11 +246,11 @@ public struct ServerSentEvent: Sendable, Hashable {
 
   /// Returns the event as a part of an event stream, with the blank line after it.
   ///
-  /// - Parameter id: The ID of the event before this one. An empty ID after another one is written, because a reader
-  ///   would keep the earlier one.
+  /// - Parameter id: The ID of the event before this one, which a reader keeps. Only another ID is written, even an
+  ///   empty one: otherwise, a few bytes of the server could become an event with a long ID of an earlier event.
   package func encoded(after id: String) -> Data {
     var text = type == "message" ? "" : "event: \(type)\n"
-    if !self.id.isEmpty || !id.isEmpty { text += "id: \(self.id)\n" }
+    if !self.id.hasBytes(of: id) { text += "id: \(self.id)\n" }
     for line in data.split(separator: "\n", omittingEmptySubsequences: false) { text += "data: \(line)\n" }
     return Data((text + "\n").utf8)
   }

@@ -48,7 +48,10 @@ extension String {
   package func hasBytes(of other: String) -> Bool {
     guard utf8.count == other.utf8.count else { return false }
     let isEqual = utf8.withContiguousStorageIfAvailable { left in
-      other.utf8.withContiguousStorageIfAvailable { right in left.elementsEqual(right) }
+      other.utf8.withContiguousStorageIfAvailable { right in
+        // Copies of a long text share their storage, and need not be read.
+        left.baseAddress == right.baseAddress || left.elementsEqual(right)
+      }
     }
     return (isEqual ?? nil) ?? utf8.elementsEqual(other.utf8)
   }

@@ -396,6 +396,35 @@ struct EventSourceTests {
 
   private struct Point: Decodable, Sendable { let x: Int }
 
+  /// Checks that a few bytes of the server do not become an event with a long ID.
+  @Test("The bytes of an event source have an ID once, however many events follow it") func longID()
+    async throws
+  {
+    let server = try HTTPTestServer(routes: .none)
+    let id = String(repeating: "x", count: 100_000)
+    server.enqueue(Self.events("id: \(id)\n" + String(repeating: "data\n\n", count: 1000)))
+    var configuration = EventSourceRequest.Configuration()
+    configuration.reconnects = false
+    let request = Session.real(startRequestsImmediately: false).eventSourceRequest(
+      server.url("/events"), configuration: configuration)
+    let (sizes, ends) = (Recorder<Int>(), Recorder<AFError?>())
+    request.responseStream(on: queue) { stream in
+      if let data = stream.value { sizes.add(data.count) }
+      if let completion = stream.completion { ends.add(completion.error) }
+    }
+    let stream = try #require(request.asInputStream())
+    stream.open()
+    let count = await onAThread(stream) { stream in
+      var count = 0
+      while let data = stream.bytes(65_536) { count += data.count }
+      return count
+    }
+    await ends.wait(for: 1)
+    let expected = "id: \n".utf8.count + 100_000 + 1000 * "data: \n\n".utf8.count
+    #expect(count == expected)
+    #expect(sizes.count == 1000 && sizes.values.reduce(0, +) == expected)
+  }
+
   @Test("A slow reader holds the server back and loses nothing") func backPressure() async throws {
     let data = String(repeating: "x", count: 1000)
     let text = (1...20_000).map { "id: \($0)\ndata: \(data)\n\n" }.joined()

@@ -27,8 +27,8 @@ import Testing
 
   @Test("Encoded events are read as they were, also after an ID that was reset") func encoded() throws {
     let events = try Self.read(
-      "id: 1\ndata: a\n\nid:\ndata: b\n\ndata: c\n\nevent: x\nid: 2\ndata: d\ndata\n\n")
-    #expect(events.map(\.id) == ["1", "", "", "2"])
+      "id: 1\ndata: a\n\nid:\ndata: b\n\ndata: c\n\nevent: x\nid: 2\ndata: d\ndata\n\ndata: e\n\n")
+    #expect(events.map(\.id) == ["1", "", "", "2", "2"])
     var (text, last) = ([UInt8](), "")
     for event in events {
       text += event.encoded(after: last)
@@ -37,6 +37,18 @@ import Testing
     var reader = EventStreamReader()
     #expect(try Self.read(text, reader: &reader) == events)
     #expect(String(decoding: ServerSentEvent(data: "a").encoded(after: ""), as: UTF8.self) == "data: a\n\n")
+  }
+
+  @Test("An ID is written only if its bytes differ from those of the ID before it") func changedID() {
+    func encoded(_ id: String, after last: String) -> String {
+      String(decoding: ServerSentEvent(data: "a", id: id).encoded(after: last), as: UTF8.self)
+    }
+    let long = String(repeating: "x", count: 1000)
+    #expect(encoded(long, after: long) == "data: a\n\n")
+    #expect(encoded("1", after: "") == "id: 1\ndata: a\n\n")
+    #expect(encoded("", after: "1") == "id: \ndata: a\n\n")
+    let (composed, decomposed) = ("jos\u{E9}", "jose\u{301}")
+    #expect(Array(encoded(composed, after: decomposed).utf8) == Array("id: \(composed)\ndata: a\n\n".utf8))
   }
 
   private static let streams: [([UInt8], [ServerSentEvent])] =
