@@ -204,6 +204,9 @@ extension WebSocketChannel {
       case .closing where isFull:
         state.connection.skipMessages()
         return (.closing, true)
+      // Another thread has processed the pong before the completion of a write set this timer. After a failed write, no
+      // ping could be sent, and the timer ends the connection.
+      case .pong where !state.awaitsPong && state.writeFailure == nil: return (.ping, false)
       // The pong may be behind messages that no handler processes, or on its way behind others.
       case .pong where isFull || state.arrivalCount != state.arrivalCountOfTimer: return (.pong, true)
       case .pong: fail(&state, "did not answer a ping in time")
@@ -255,6 +258,9 @@ extension WebSocketChannel.ChannelState {
   fileprivate var endsTransport: Bool {
     (writeFailure != nil || !connection.hasOutput) && (connection.endsTransport || isAtEnd)
   }
+
+  /// Whether an automatic ping is not answered yet.
+  fileprivate var awaitsPong: Bool { pings.contains { $0.completion == nil } }
 
   /// Returns the timer that begins with the completion of a write: for the answer to a frame that was written now, or
   /// for the next write before that frame.
