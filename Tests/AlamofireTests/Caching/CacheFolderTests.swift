@@ -127,6 +127,21 @@ import Testing
     #expect(await get(cache(), "five") == "four", "what replaced it is found")
   }
 
+  @Test("A file that could not be removed is removed when the folder is listed again") func listedRemoval()
+    async throws
+  {
+    let first = cache()
+    #expect(await get(first, "one") == "one")
+    #expect(await get(first, "one", path: "y") == "one")
+    files.set { $0.canChange = false }
+    try remove(from: first)
+    #expect(cache().currentDiskUsage > 0 && files.names.count == 2, "the folder cannot be changed yet")
+    files.set { $0.canChange = true }
+    #expect(cache().currentDiskUsage > 0)
+    #expect(files.names.count == 1, "another process would find it again")
+    #expect(await get(cache(), "two", path: "y") == "one", "this one was not removed")
+  }
+
   @Test("A replaced response is not used although its file remains") func unreplaceableFile() async throws {
     let first = cache()
     #expect(await get(first, "one") == "one")
@@ -149,6 +164,7 @@ import Testing
     #expect(await get(first, "two", path: "z") == "two")
     files.set { $0.canList = true }
     let second = cache()
+    #expect(second.currentDiskUsage > 0 && files.names.count == 1, "the listing removes the others")
     #expect(await get(second, "three") == "three")
     #expect(await get(second, "three", path: "unknown-to-the-first") == "three")
     #expect(await get(second, "three", path: "z") == "two", "it was stored since")

@@ -93,12 +93,16 @@ import Testing
     #expect(received.code == code && received.body.isEmpty, "\(received)")
   }
 
-  @Test("The time that a response took counts for its age") func responseDelay() async {
+  @Test("The time that a response took counts for its age", arguments: [false, true])
+  func responseDelay(asksHandler: Bool) async {
     var slow = FakeReply.cacheable("one", "max-age=20", tag: nil, ("Age", "5"))
     var values = TransferMetrics.Values()
     values.end = 10_000_000
     slow.metrics = TransferMetrics(values: values)
-    let bench = CacheFixture(FakeTransport(slow, .text("two")))
+    let handler = asksHandler ? ResponseCacher(behavior: .cache) : nil
+    let bench = CacheFixture(
+      FakeTransport(slow, .text("two")),
+      observers: SessionObservers(cachedResponseHandler: handler, eventMonitors: []))
     #expect(await bench.get().description == "200 one n")
     bench.clock.advance(4)
     #expect(await bench.get().description == "200 one c", "the response is 19 seconds old")

@@ -151,4 +151,20 @@ struct CachedResponseHandlerTests {
     #expect(await session.request("http://a.test/q?x=2").end().data == Data("http://a.test/q?x=2".utf8))
     #expect(fake.requests.count == 3)
   }
+
+  @Test("A question mark in the query belongs to the URL of a stored response, as well as an escaped one")
+  func laterQuestionMark() async throws {
+    let fake = FakeTransport { request, _ in
+      .status(200, request.url, headers: [("Cache-Control", "max-age=600")])
+    }
+    let session = session(fake, .cache)
+    let urls = ["http://a.test/q?x=1?y=1", "http://a.test/q?x=2?y=1", "http://a.test/q?x=2?y=2"]
+    for url in urls + urls { #expect(await session.request(url).end().data == Data(url.utf8), "\(url)") }
+    #expect(fake.requests.count == 3)
+    #expect(try stored("http://a.test/q?x=3?y=1") == nil)
+    // In the path, the mark is not the beginning of a query.
+    let escaped = "http://a.test/q%3Fx=1?y=1"
+    #expect(await session.request(escaped).end().data == Data(escaped.utf8))
+    #expect(fake.requests.count == 4)
+  }
 }
