@@ -30,12 +30,20 @@ import Testing
     // A disk that cannot be written to is simulated by paths at which no folder can be created.
     let file = fixture.folder["plain"]
     try Data().write(to: file)
-    for folder in [file.appendingPathComponent("folder"), URL(fileURLWithPath: "/proc/self/folder")] {
+    let shared = fixture.folder["shared"]
+    try FileManager.default.createDirectory(at: shared, withIntermediateDirectories: true)
+    #expect(chmod(shared.path, 0o770) == 0)
+    for (folder, reason) in [
+      (file.appendingPathComponent("folder"), "cannot be used"),
+      (URL(fileURLWithPath: "/proc/self/folder"), "cannot be used"),
+      (shared, "others may write to it"),
+    ] {
       let session = session(in: folder)
       #expect(session.restoredRequests.isEmpty)
       let error = session.backgroundFolderError
       #expect((error?.underlyingError as? URLError)?.code == .cannotCreateFile)
       #expect(error?.localizedDescription.contains("org.alamofire.tests") == true)
+      #expect(error?.localizedDescription.contains(reason) == true, "\(folder.path)")
       let response = await session.download("http://127.0.0.1:1/").ended()
       #expect((response.error?.underlyingError as? URLError)?.code == .cannotCreateFile)
     }

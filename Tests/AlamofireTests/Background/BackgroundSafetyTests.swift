@@ -254,6 +254,36 @@ import Testing
     #expect(await ending.value.error != nil)
   }
 
+  @Test("A discretionary transfer that is retried without a delay keeps its turn", arguments: [true, false])
+  func keptTurn(isUpload: Bool) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.status(503), .bytes(10), .bytes(10))
+    let session = fixture.session(isDiscretionary: true)
+    let ended = Recorder<AFError?>()
+    let target = fixture.folder["first"]
+    let second = session.download(server.url("/second"), to: fixture.destination("second"))
+    let retrier = Retrier { request, _, _, completion in
+      guard request.retryCount == 0 else { return completion(.doNotRetry) }
+      second.response(queue: .global()) { ended.add($0.error) }
+      completion(.retry)
+    }
+    if isUpload {
+      session.upload(
+        Data("body".utf8), to: server.url("/first"), method: .put, interceptor: retrier
+      ).validate().response(queue: .global()) { ended.add($0.error) }
+    } else {
+      session.download(
+        server.url("/first"), interceptor: retrier, to: { _, _ in (target, [.removePreviousFile]) }
+      ).validate().response(queue: .global()) { ended.add($0.error) }
+    }
+    let errors = await ended.wait(for: 2)
+    try #require(errors.count == 2)
+    #expect(errors.allSatisfy { $0 == nil })
+    #expect(server.recordedRequests.map(\.target) == ["/first", "/first", "/second"])
+    #expect(await fixture.isEmptied())
+    withExtendedLifetime(session) {}
+  }
+
   @Test(
     "A transfer that was cancelled just before the end of its session is not restored",
     arguments: [true, false])
