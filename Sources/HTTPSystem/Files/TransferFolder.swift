@@ -74,9 +74,8 @@ package final class TransferFolder: TransferFiles {
     guard Self.make(path) else { throw .unusable(Self.text(errno)) }
     var status = stat()
     guard stat(path, &status) == 0 else { throw .unusable(Self.text(errno)) }
-    guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid(), status.st_mode & 0o022 == 0 else {
-      throw .notOurs
-    }
+    guard status.st_mode & S_IFMT == S_IFDIR else { throw .unusable(Self.text(ENOTDIR)) }
+    guard status.st_uid == geteuid(), status.st_mode & 0o022 == 0 else { throw .notOurs }
     lock = try Self.lock("\(path)/lock")
   }
 

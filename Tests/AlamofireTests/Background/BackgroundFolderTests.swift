@@ -36,7 +36,7 @@ import Testing
     for (folder, reason) in [
       (file.appendingPathComponent("folder"), "cannot be used"),
       (URL(fileURLWithPath: "/proc/self/folder"), "cannot be used"),
-      (shared, "others may write to it"),
+      (file, "Not a directory"), (shared, "others may write to it"),
     ] {
       let session = session(in: folder)
       #expect(session.restoredRequests.isEmpty)
