@@ -42,6 +42,33 @@ import Testing
     #expect(stream.state == .initialized, "the stream is not even connected")
   }
 
+  private static func error<Value>(of result: Result<Value, AFError>) -> AFError? {
+    if case .failure(let error) = result { error } else { nil }
+  }
+
+  @Test(
+    "The operations of a stream that ended before its first one fail with the reason",
+    arguments: [("invalid", .badURL), ("closed", .networkConnectionLost), ("cancelled", nil)]
+      as [(String, URLError.Code?)])
+  func endedBefore(way: String, code: URLError.Code?) {
+    let stream = fake.session.byteStream(host: way == "invalid" ? "a b" : "a.test", port: 1)
+    switch way {
+    case "closed": stream.close()
+    case "cancelled": stream.cancel()
+    default: break
+    }
+    #expect(stream.state == .closed)
+    let errors = Recorder<AFError?>()
+    let queue = DispatchQueue(label: "handlers")
+    stream.read(queue: queue) { errors.add(Self.error(of: $0)) }
+    stream.write(Data("x".utf8), queue: queue) { errors.add(Self.error(of: $0)) }
+    stream.startTLS(queue: queue) { errors.add(Self.error(of: $0)) }
+    queue.sync {}
+    #expect(errors.values.map { $0?.transferCode } == [code, code, code])
+    #expect(errors.values.allSatisfy { $0?.isExplicitlyCancelledError == (code == nil) })
+    #expect(fake.streams.streams.count == 0, "nothing is connected")
+  }
+
   @Test("A task has the state of its stream") func state() async throws {
     let stream = fake.session.byteStream(host: "a.test", port: 1)
     let task = stream.task
