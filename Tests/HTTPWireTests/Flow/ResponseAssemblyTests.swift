@@ -76,7 +76,7 @@ import Testing
     "An invalid status line is refused",
     arguments: [
       "", "H", "HTTP/", "HTTP/1.1", "HTTP/1.1 ", "HTTP/1.1 2x0 OK", "HTTP/1.1 20", "http/1.1 200 OK",
-      "HTTP/1.1 2000 OK",
+      "HTTP/1.1 2000 OK", "HTTP-1.1 200 OK", "HTTP 1.1 200 OK", "HTTP/1,1 200 OK", "HTTP/1.x 200 OK",
       "HTTP/1.1\t200 OK", "ICY 200 OK", "HTTP/1.1 -20 OK", " HTTP/1.1 200 OK", "\u{0}\u{1}\u{2}",
       "HTTP/2.0 200 OK", "HTTP/3.0 200", "HTTP/4 200", "HTTP/1 200", "HTTP/11 200 OK", "HTTP/1.1 2000",
       "HTTP/1.1 200 O\rK", "HTTP/1.1 200 O\u{0}K", "HTTP/1.1 200 OK\r",
