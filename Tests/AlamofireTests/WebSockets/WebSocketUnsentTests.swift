@@ -89,6 +89,27 @@ import Testing
     #expect(socket.error?.localizedDescription.contains("not sent yet") == true)
   }
 
+  @Test("The task of a request that waits to be resumed ends with the error of a refused message")
+  func waitingTask() async {
+    let created = Recorder<Bool>()
+    let codes = Recorder<URLError.Code?>()
+    let monitor = ClosureEventMonitor(queue: DispatchQueue(label: "test.monitor"))
+    monitor.requestDidCreateTask = { _, _ in created.add(true) }
+    monitor.taskDidComplete = { _, _, error in codes.add((error as? URLError)?.code) }
+    let session = Session.retained(
+      fake: FakeTransport(), startRequestsImmediately: false, requestSetup: .eager,
+      observers: SessionObservers(eventMonitors: [monitor]))
+    let sockets = (0..<2).map { _ in
+      session.webSocketRequest(to: "ws://a.test/", configuration: Self.configuration)
+    }
+    await created.wait(for: 2)
+    for _ in 0..<3 { sockets[0].send(Self.message) }
+    #expect(sockets[0].isCancelled, "by the refused message")
+    #expect(await codes.wait(for: 1) == [.dataLengthExceedsMaximum])
+    sockets[1].cancel()
+    #expect(await codes.wait(for: 2).last == .cancelled)
+  }
+
   @Test("The async form waits instead of an error")
   func waits() async throws {
     let fake = FakeSocketSession()
