@@ -70,6 +70,38 @@ import Testing
     #expect(seen.count == 2 && seen.allSatisfy { $0.httpBody == nil && $0.httpBodyStream == nil })
   }
 
+  /// Responds to requests of another scheme than HTTP.
+  private static func responding(
+    length: Int = -1, type: String? = nil, encoding: String? = nil, _ body: [UInt8]
+  ) -> ProtocolScript {
+    ProtocolScript { loader, client in
+      guard let url = loader.request.url else { return }
+      let response = URLResponse(
+        url: url, mimeType: type, expectedContentLength: length, textEncodingName: encoding)
+      client.urlProtocol(loader, didReceive: response, cacheStoragePolicy: .notAllowed)
+      client.urlProtocol(loader, didLoad: Data(body))
+      loader.finish(client)
+    }
+  }
+
+  @Test(
+    "The length of a response that is not one of HTTP is the total of its progress, also a length of zero",
+    arguments: [(-1, -1), (0, 0), (3, 3)] as [(Int, Int64)])
+  func announcedLength(length: Int, total: Int64) async {
+    let script = Self.responding(length: length, Array("abc".utf8))
+    let request = Session.scripted().request("app://\(script.host)/")
+    let totals = Recorder<Int64>()
+    request.downloadProgress(queue: .global()) { totals.add($0.totalUnitCount) }
+    #expect(await request.end().data == Data("abc".utf8))
+    #expect(await totals.wait(for: 1).first == total)
+  }
+
+  @Test("A response that is not one of HTTP names the encoding of its text") func namedEncoding() async {
+    let script = Self.responding(type: "text/plain", encoding: "iso-8859-1", [0xE4])
+    let request = Session.scripted().request("app://\(script.host)/")
+    #expect(await request.serializingString().response.value == "ä")
+  }
+
   @Test("Line breaks in a field value add no field")
   func lineBreaks() async {
     let end = ProtocolScript(Self.echo)
