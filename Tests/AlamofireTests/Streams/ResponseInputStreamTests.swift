@@ -27,7 +27,7 @@ struct ResponseInputStreamTests {
     #expect(!stream.hasBytesAvailable)
     #expect(stream.bytes(1) == nil)
     stream.close()
-    #expect(stream.streamStatus == .closed)
+    #expect(stream.streamStatus == .closed && stream.streamError == nil)
   }
 
   @Test("Threads share one stream") func threads() async throws {
@@ -72,6 +72,10 @@ struct ResponseInputStreamTests {
     #expect((stream.streamError?.asAFError?.underlyingError as? URLError)?.code == .networkConnectionLost)
     var byte: UInt8 = 0
     #expect(stream.read(&byte, maxLength: 1) == -1)
+    stream.close()
+    #expect(stream.streamStatus == .closed)
+    #expect((stream.streamError?.asAFError?.underlyingError as? URLError)?.code == .networkConnectionLost)
+    #expect(stream.read(&byte, maxLength: 1) == -1)
   }
 
   @Test("Closing before the end cancels the request") func close() async throws {
@@ -84,6 +88,7 @@ struct ResponseInputStreamTests {
     #expect(await onAThread(stream) { $0.bytes(100) } == Data("first".utf8))
     stream.close()
     #expect(request.isCancelled)
+    #expect(stream.streamStatus == .closed && stream.streamError == nil)
     #expect(stream.bytes(1) == nil)
     var byte: UInt8 = 0
     #expect(stream.read(&byte, maxLength: 1) == -1, "it was closed before its end")
@@ -140,6 +145,7 @@ struct ResponseInputStreamTests {
     gate.open()
     #expect(await onAThread(stream) { $0.bytes(100) } == nil)
     #expect(stream.streamStatus == .error)
+    stream.close()
     #expect(stream.streamError != nil)
     #expect(events.reported.filter { $0 == "requestDidCancel" }.count == 1)
     #expect((request.error?.underlyingError as? URLError)?.code == .networkConnectionLost)
