@@ -224,9 +224,14 @@ import Testing
     #expect(response.error != nil && server.recordedRequests.count == 1)
   }
 
-  @Test("A reader without onRestart that is added before a retry gets no part of another response")
-  func readerBeforeRetry() async {
-    server.enqueue(.bytes(200_000).with(effect: .closeAfterBody(bytes: 100_000)), .bytes(200_000))
+  /// The bodies of failures are held first. A long one is passed on before its end.
+  @Test(
+    "A reader without onRestart that is added before a retry gets no part of another response",
+    arguments: [200, 503])
+  func readerBeforeRetry(status: Int) async {
+    server.enqueue(
+      .bytes(200_000).with(effect: .closeAfterBody(bytes: 100_000)),
+      Reply(status: status, body: .pattern(2_000_000)))
     let late = Recorder<Data>()
     let spy = SpyInterceptor(retry: { [queue] request, _, _ in
       (request as? DataRequest)?.responseChunks(on: queue) { late.add($0) }
@@ -270,6 +275,24 @@ import Testing
     let request = session.request(server.url("/"), interceptor: spy).validate()
     let response = await request.responseChunks(on: queue) { _ = check.add($0) }.end()
     #expect(response.error?.responseCode == 503 && spy.retryCount == 0 && check.isRight(2_000_000))
+  }
+
+  @Test("The body of a failure begins anew after a part of another body", arguments: [9, 2_000_000])
+  func failureAfterPart(count: Int) async {
+    let spy = SpyInterceptor(retries: 1)
+    server.enqueue(
+      .bytes(200_000).with(effect: .closeAfterBody(bytes: 100_000)),
+      Reply(status: 503, body: .pattern(count)))
+    let checks = Mutex([PatternCheck()])
+    let request = session.request(server.url("/"), interceptor: spy).validate()
+    let response = await request.responseChunks(
+      on: queue, onRestart: { checks.withLock { $0.append(PatternCheck()) } },
+      perform: { chunk in _ = checks.withLock { $0[$0.count - 1] }.add(chunk) }
+    ).end()
+    #expect(response.error?.responseCode == 503 && request.retryCount == 1)
+    let all = checks.withLock { $0 }
+    #expect(all.count == 2 && all[0].count > 0 && all[0].isRight(all[0].count))
+    #expect(all.last?.isRight(count) == true)
   }
 
   @Test("A failed serializer does not retry after a chunk was delivered") func serializer() async {
