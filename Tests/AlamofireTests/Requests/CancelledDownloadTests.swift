@@ -37,10 +37,16 @@ struct CancelledDownloadTests {
       made.values.first?.cancel()
       return (target, [])
     }
-    let request = session.download(server.url("/bytes/20"), to: destination)
+    let spy = EventSpy()
+    let request = session.download(server.url("/bytes/20"), to: destination).eventMonitor(spy)
     made.add(request)
     check(request, await end(request))
     #expect(try folder.names.isEmpty)
+    // Monitors get no URL of a file that is gone.
+    let reported = spy.reported.filter {
+      $0.contains("didFinishDownloadingUsing") || $0.contains("Destination")
+    }
+    #expect(reported == ["didFinishDownloadingUsing failure"])
     #expect(sources.values.allSatisfy { !FileManager.default.fileExists(atPath: $0.path) })
     #expect(sources.count == 1)
   }
