@@ -83,6 +83,24 @@ struct ResumableUploadRequestTests {
     #expect(spy.reported.count { $0 == "didCreateUploadable" } == 1)
   }
 
+  @Test("Monitors are notified of the end of each task, and of the failure of one", arguments: dialects)
+  func endsOfTasks(dialect: UploadEndpoint.Dialect) async throws {
+    let spy = EventSpy()
+    let fixture = try UploadFixture(dialect, session: .real(eventMonitors: [spy]))
+    fixture.uploads.enqueue(.cut(afterBytes: 10))
+    #expect(await fixture.upload(Self.bytes).error == nil)
+    // The request that creates the upload has a body only in the draft. The first request with a body is cut.
+    let ends = dialect == .draft ? ["error", "nil", "nil"] : ["nil", "error", "nil", "nil"]
+    let reported = spy.reported
+    #expect(fixture.requests.count == ends.count)
+    #expect(
+      reported.filter { $0.hasPrefix("didCompleteTask") } == ends.map { "didCompleteTask \($0)" })
+    #expect(
+      reported.filter { $0.hasPrefix("didCompleteWithError") }.map { $0.hasSuffix(" nil") }
+        == ends.map { $0 == "nil" })
+    #expect(reported.count { $0 == "didCreateTask" } == ends.count)
+  }
+
   @Test("Secrets stay at the origin of the request", arguments: dialects, [true, false])
   func secrets(dialect: UploadEndpoint.Dialect, isForeign: Bool) async throws {
     let other = try HTTPTestServer(routes: .none)
