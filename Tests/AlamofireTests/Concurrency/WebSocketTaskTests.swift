@@ -5,7 +5,7 @@ import HTTPTestServer
 import Testing
 
 /// The sequences of a ``WebSocketTask``, and the connection that it closes.
-@Suite("Tasks of WebSocket requests", .timeLimit(.minutes(5))) struct WebSocketTaskTests {
+@Suite("Tasks of WebSocket requests", .timeLimit(.minutes(1))) struct WebSocketTaskTests {
   /// The forms in which messages are read.
   enum Form: CaseIterable { case events, messages, decodedEvents, decoded }
 

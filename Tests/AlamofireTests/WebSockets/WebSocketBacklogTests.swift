@@ -83,6 +83,30 @@ import Testing
     socket.cancel()
   }
 
+  @Test(
+    "A reader that is added after cancel gets only the completion; after close it gets messages, too",
+    arguments: [true, false])
+  func lateReader(isCancelled: Bool) async throws {
+    let fake = FakeSocketSession()
+    let (socket, _, stream) = try await fake.connected()
+    // The read after the handshake has begun.
+    #expect(await eventually { stream.readCount >= 2 })
+    // The message arrives when the request is cancelled already, and before the stream ends.
+    stream.pause()
+    stream.send(serverFrame(0x81, Array("late".utf8)))
+    if isCancelled { socket.cancel() } else { socket.close(sending: WebSocketCloseCode.normalClosure) }
+    let handled = socket.recorded()
+    let loop = socket.webSocketTask().streamingMessageEvents()
+    stream.unpause()
+    if !isCancelled { stream.send(closeFrame(), isLast: true) }
+    let expected: [SocketEvent] =
+      isCancelled ? [.cancelled] : [.text("late"), .disconnected(1000, nil), .completed(nil)]
+    #expect(await handled.wait(for: expected.count) == expected)
+    var looped: [SocketEvent] = []
+    for await event in loop { looped.append(SocketEvent(event)) }
+    #expect(looped == expected)
+  }
+
   @Test("Cancelling ends a loop at once, although messages are there") func loop() async throws {
     let fake = FakeSocketSession()
     let (socket, _, stream) = try await fake.connected()
@@ -163,6 +187,28 @@ import Testing
     await stream.settle()
     gate.signal()
     #expect(await order.wait(for: 3) == ["1", "sent", "answer"])
+    socket.cancel()
+  }
+
+  @Test("Messages that were processed make room for later ones, however many there were") func room()
+    async throws
+  {
+    let fake = FakeSocketSession()
+    let socket = fake.session.webSocketRequest(to: "ws://a.test/")
+    let events = socket.recorded(on: queue)
+    let stream = try await fake.streams.streams.value(0)
+    try await stream.accept()
+    #expect(await eventually { stream.readCount >= 2 })
+    // Text and bytes, which take more memory in total than unprocessed messages may.
+    let pair = serverFrame(0x81, [0x78]) + serverFrame(0x82, [1])
+    let batch = (0..<1000).reduce(into: Data()) { batch, _ in batch += pair }
+    for round in 1...20 {
+      stream.send(batch)
+      await stream.settle()
+      queue.sync {}
+      try #require(events.count == 1 + round * 2000, "round \(round)")
+    }
+    #expect(events.values.suffix(2) == [.text("x"), .data(Data([1]))])
     socket.cancel()
   }
 
