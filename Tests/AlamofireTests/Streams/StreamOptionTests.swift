@@ -92,6 +92,9 @@ import Testing
     }
     gates[0].open()
     #expect(await serializer.chunks.wait(for: 2) == [1, 2])
+    // The handler of the loop has returned, and the server does not wait for it any more.
+    #expect(await eventually { request.flow.room() >= 1 << 20 })
+    #expect(request.flow.room() == .max)
     gates[1].open()
     await request.finished()
     #expect(request.error == nil && serializer.chunks.values == [1, 2])
