@@ -14,14 +14,23 @@ import Testing
       ("b\u{FC}cher.test", "xn--bcher-kva.test"),
     ])
   func hosts(host: String, shown: String) async throws {
-    let stream = fake.session.byteStream(host: host, port: 80, secure: true) { $0.redirectLimit = 7 }
+    let (streams, chooser) = (FakeByteStreams(), IdentityChooser(nil))
+    let session = Session(
+      configuration: .uncached, engine: Engine(transport: FakeTransport(), byteStreams: streams),
+      observers: SessionObservers(delegate: chooser))
+    let stream = session.byteStream(host: host, port: 80, secure: true) { $0.redirectLimit = 7 }
     #expect(stream.state == .initialized)
     stream.resume()
-    let opened = try await fake.streams.streams.value(0)
+    let opened = try await streams.streams.value(0)
     #expect(opened.request.origin.host == shown && opened.request.origin.port == 80 && opened.isSecure)
     #expect(opened.request.profile.options.redirectLimit == 7)
     #expect(opened.request.idleTimeout == .seconds(60) && opened.request.deadline != nil)
     #expect(stream.state == .connecting && stream.host == host && stream.port == 80)
+    let identity = try #require(await opened.requestIdentity())
+    #expect(try identity.get() == nil)
+    #expect(
+      chooser.calls.values == ["\(shown) stream"], "the challenge names the host as the connection does")
+    withExtendedLifetime(session) {}
   }
 
   @Test("An operation of a task that is already cancelled is not begun") func cancelledBefore() async {

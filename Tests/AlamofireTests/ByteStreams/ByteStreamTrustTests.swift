@@ -70,11 +70,16 @@ import Testing
     #expect(await stream.ended()?.transferCode == .timedOut)
   }
 
-  /// An evaluator that does not return until the test ends.
+  /// An evaluator that does not return until the test ends, or after half a minute, so that a stream that waits for it
+  /// fails the test instead of stopping it.
   private final class Blocked: ServerTrustEvaluating {
     let gate = DispatchSemaphore(value: 0)
+    let returns = Recorder<Bool>()
 
-    func evaluate(_ trust: SecTrust, forHost host: String) throws { gate.wait() }
+    func evaluate(_ trust: SecTrust, forHost host: String) throws {
+      _ = gate.wait(timeout: .now() + 30)
+      returns.add(true)
+    }
   }
 
   @Test("A stream whose evaluator does not return times out") func blockedEvaluator() async throws {
@@ -86,6 +91,7 @@ import Testing
     let stream = session.byteStream(host: "localhost", port: server.port, secure: true)
     #expect(await failure { try await stream.write(Data("x".utf8)) }?.transferCode == .timedOut)
     #expect(await stream.ended()?.transferCode == .timedOut)
+    #expect(blocked.returns.count == 0, "the stream has waited for the evaluator")
   }
 
   /// A delegate that trusts each server, and does not decide about client certificates.

@@ -116,6 +116,11 @@ final class FakeByteStream: ByteStream {
     state.withLock { $0.beforeSuspension = body }
   }
 
+  /// Asks the client for its certificate, as a server does in the handshake of TLS; `nil` after the end.
+  func requestIdentity() async -> Result<ClientIdentity?, TransportFailure>? {
+    await state.withLock { $0.watcher }?.identity()
+  }
+
   /// Breaks the connection.
   func fail(_ kind: TransportFailure.FailureKind = .connectionLost) {
     queue.async { [self] in end(TransportFailure(kind, "The stream broke.")) }
