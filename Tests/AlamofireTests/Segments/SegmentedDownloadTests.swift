@@ -290,6 +290,19 @@ struct SegmentedDownloadFolder {
     #expect(folder.hasOnly(file.bytes))
   }
 
+  @Test(
+    "Of downloads that were suspended before their start, the resumed one begins", arguments: [true, false])
+  func suspendedBeforeStart(isResumed: Bool) async {
+    defer { folder.remove() }
+    let download = Session.real().segmentedDownload("", to: folder.destination)
+    download.suspend()
+    if isResumed { download.resume() }
+    // It takes effect after the start, which fails because of the URL.
+    download.cancel()
+    let error = await download.response.error
+    #expect(error?.isInvalidURLError == isResumed && error?.isExplicitlyCancelledError == !isResumed)
+  }
+
   @Test("Progress grows to the length of the file")
   func progress() async throws {
     defer { folder.remove() }
