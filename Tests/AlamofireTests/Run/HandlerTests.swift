@@ -159,10 +159,14 @@ struct HandlerTests {
     }
     async let late = request.serializingResponse(using: held).response
     await reached.wait()
+    #expect(request.core.servesLateHandlers && !request.core.refusesRetry)
     await change.apply(to: request, of: session)
+    #expect(request.core.servesLateHandlers, "the change ends nothing but the wait for retriers")
+    #expect(request.core.refusesRetry == (change != .suspend))
     gate.signal()
     #expect(await late.value == "slow")
     #expect(request.isFinished && request.error == nil)
+    #expect(!request.core.servesLateHandlers && !request.core.refusesRetry)
     #expect(await request.end().value == Data("ok".utf8))
     #expect(!spy.reported.contains { $0.contains("Cancel") || $0.contains("Suspend") })
   }
