@@ -4,7 +4,7 @@ import Testing
 
 @testable import AFCommand
 
-/// The line of progress while the rest of a file arrives.
+/// The line of progress while the rest of a file arrives, and before a body on the terminal.
 @Suite(.timeLimit(.minutes(5))) struct ContinuedProgressTests {
   private let server: HTTPTestServer
   private let folder: Folder
@@ -52,6 +52,31 @@ import Testing
     }
     #expect(run.status == .success, "\(run.error)")
     #expect(run.error.contains("1.0 kB of 10 kB  1.0 kB/s  9 s left"), "\(run.error)")
+  }
+
+  @Test("The line is removed before a body on the terminal, and nothing is removed after that")
+  func removal() async throws {
+    let gate = Gate()
+    defer { gate.open() }
+    // The second value shows that the body is not a single one. It does not end its line.
+    server.enqueue(
+      Reply(
+        headers: [.contentType("application/json")],
+        body: .parts(["{\"a\": 1}\n", .gate(gate), "{\"a\": 2}"])
+      ).framed(.chunked))
+    let shown = Mutex("")
+    var terminal = Terminal(isErrorTerminal: true, tick: .seconds(1))
+    terminal.onErrorText = { text in
+      shown.withLock { $0 += text }
+      gate.open()
+    }
+    terminal.onOutput = { data in shown.withLock { $0 += String(decoding: data, as: UTF8.self) } }
+    let run = await terminal.run("-b", server.url("/"))
+    #expect(run.status == .success && run.output == "{\"a\": 1}\n{\"a\": 2}\n", "\(run.error)")
+    let parts = shown.withLock { $0 }.components(separatedBy: "\r\u{1B}[K")
+    try #require(parts.count == 2, "the line was removed \(parts.count - 1) times")
+    #expect(parts[0].hasPrefix("\r") && !parts[0].contains("{"), "\(parts[0])")
+    #expect(parts[1] == run.output)
   }
 
   @Test("Lengths near the largest number are shown without a time")

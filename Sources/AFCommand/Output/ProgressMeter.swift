@@ -81,10 +81,11 @@ final class ProgressMeter: Sendable {
     if wasDrawn { erase() }
   }
 
-  /// Called at the end of the body, or after a failure.
+  /// Called before a body on the terminal, at the end of the body, or after a failure. Removes the line once, because
+  /// text of the body may be on its line later.
   func finish() {
     let wasDrawn = state.withLock { state in
-      state.isOver = true
+      defer { (state.isOver, state.lastDrawn) = (true, nil) }
       return state.lastDrawn != nil
     }
     if wasDrawn { erase() }
