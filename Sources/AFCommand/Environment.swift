@@ -22,6 +22,8 @@ package struct Environment: Sendable {
   package var isInputRedirected: Bool
   /// Whether a person reads the standard output.
   package var isOutputTerminal: Bool
+  /// Whether the standard output is a terminal. With `-o -` it may be one although ``isOutputTerminal`` is `false`.
+  let hasOutputTerminal: Bool
   /// Whether a person reads the standard error.
   package var isErrorTerminal: Bool
   /// The width of the terminal, in columns.
@@ -59,6 +61,7 @@ package struct Environment: Sendable {
     self.writeError = writeError
     self.isInputRedirected = isInputRedirected
     self.isOutputTerminal = isOutputTerminal
+    hasOutputTerminal = isOutputTerminal
     self.isErrorTerminal = isErrorTerminal
     self.width = width
     self.readSecret = readSecret

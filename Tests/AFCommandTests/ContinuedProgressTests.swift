@@ -79,6 +79,28 @@ import Testing
     #expect(parts[1] == run.output)
   }
 
+  @Test(
+    "No progress is drawn into a body that -o - writes to a terminal", arguments: [[], ["--pretty", "all"]])
+  func plainOutput(options: [String]) async throws {
+    let gate = Gate()
+    defer { gate.open() }
+    // To be laid out, JSON is collected until its second value.
+    let parts: [Reply.Part] = ["{\"a\": 1}\n{\"a\": 2}\n", .gate(gate), "{\"a\": 3}\n"]
+    server.enqueue(Reply(headers: [.contentType("application/json")], body: .parts(parts)).framed(.chunked))
+    let shown = Mutex("")
+    var terminal = Terminal(isErrorTerminal: true, tick: .seconds(1))
+    terminal.onErrorText = { text in shown.withLock { $0 += text } }
+    terminal.onOutput = { data in
+      shown.withLock { $0 += String(decoding: data, as: UTF8.self) }
+      gate.open()
+    }
+    let run = await terminal.run(options + ["-o", "-", server.url("/")])
+    #expect(run.status == .success && run.output.hasSuffix("{\"a\": 3}\n"), "\(run.error)")
+    let all = shown.withLock { $0 }
+    let start = try #require(all.range(of: "{"))
+    #expect(!all[start.lowerBound...].contains("\u{1B}[K"), "\(all)")
+  }
+
   @Test("Lengths near the largest number are shown without a time")
   func hugeLength() async throws {
     let run = try await progress { gate in

@@ -111,7 +111,7 @@ final class BodyReceiver: Sendable {
 
   /// Writes the heads before a body that is written as it arrives. Returns whether they were written.
   private func writeHeads(_ response: HTTPURLResponse) -> Bool {
-    if printer.isTerminal { meter?.finish() }
+    finishMeter()
     if let hops { printer.writeHops(hops.hops, sentBody, request) }
     return printer.begin(response)
   }
@@ -121,11 +121,16 @@ final class BodyReceiver: Sendable {
   private func writeCollected(_ body: Data, _ response: HTTPURLResponse?) -> Bool {
     if printer.waitsForMetrics, let response {
       guard writeHeads(response) else { return stop() }
-    } else if printer.isTerminal {
-      meter?.finish()
+    } else {
+      finishMeter()
     }
     if !printer.showsOnlyBody { printer.write(Data("\n".utf8)) }
     return write(body)
+  }
+
+  /// Ends the progress of a body that is about to be written to the terminal on which it is drawn.
+  private func finishMeter() {
+    if printer.environment.hasOutputTerminal { meter?.finish() }
   }
 
   /// Called for one chunk at a time. Returns whether the body is to be read further.
