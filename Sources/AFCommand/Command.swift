@@ -32,6 +32,7 @@ package enum Command {
 
   private static func result(in environment: Environment) async -> ExitCode {
     do {
+      if let unreadable = environment.unreadable { throw unreadable }
       let outcome = try ArgumentParser.parse(environment.arguments) { () throws(UsageError) in
         try DefaultOption.read(environment.variables)
       }

@@ -8,6 +8,8 @@ package struct Environment: Sendable {
   package var arguments: [String]
   /// The environment variables in ``variableNames``.
   package var variables: [String: String]
+  /// The reason why the arguments or the variables of the process cannot be used; `nil` if they can.
+  var unreadable: UsageError?
   /// Waits for bytes of the standard input, reads them and returns their number; 0 at the end of the input.
   package var readInput: @Sendable (UnsafeMutableRawBufferPointer) throws -> Int
   /// Returns whether the standard input has bytes that were not read. It does not wait for any.
@@ -123,6 +125,25 @@ extension Environment {
     "AF_CONFIG", "COLUMNS", "HOME", "NO_COLOR", "PAGER", "PATH", "TERM", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
   ]
 
+  /// The variables with the paths of folders and files.
+  private static let pathVariables = ["AF_CONFIG", "HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"]
+
+  /// Returns the reason if an argument or the path in a variable is not UTF-8. A `String` has U+FFFD in place of the
+  /// other bytes, so that it would name another file.
+  private static func findUnreadable() -> UsageError? {
+    for index in 1..<max(1, Int(CommandLine.argc)) {
+      guard let bytes = CommandLine.unsafeArgv[index], String(validatingCString: bytes) == nil else {
+        continue
+      }
+      return UsageError("Argument \(index) is not UTF-8, so that it cannot be used; nothing was sent.")
+    }
+    for name in pathVariables {
+      guard let bytes = getenv(name), String(validatingCString: bytes) == nil else { continue }
+      return UsageError("The path in the variable \(name) is not UTF-8; set another one.")
+    }
+    return nil
+  }
+
   /// Returns the environment of this process.
   ///
   /// - Parameter unusable: The standard descriptors that belong to others.
@@ -150,6 +171,7 @@ extension Environment {
       width: columns(variables),
       readSecret: { (prompt) throws(UsageError) in try SecretPrompt.read(prompt, interruption) },
       startPager: { Pager.start(variables: variables) }, interruption: interruption)
+    environment.unreadable = findUnreadable()
     environment.hasUnreadInput = {
       var count: Int32 = 0
       return ioctl(STDIN_FILENO, UInt(FIONREAD), &count) == 0 && count > 0

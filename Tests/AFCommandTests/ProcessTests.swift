@@ -324,6 +324,24 @@ import Testing
     #expect(await program.end() == .exited(0))
   }
 
+  @Test("Nothing is sent or saved if an argument or the path in a variable is not UTF-8")
+  func otherEncoding() async throws {
+    let server = try HTTPTestServer()
+    let name = #"name="$1/$(printf 'nm\351')"; "#
+    for (command, reason) in [
+      (#"exec "$0" -o "$name" "$2""#, "Argument 2 is not UTF-8"),
+      (#"exec "$0" -b "$2" X-A:"$name""#, "Argument 3 is not UTF-8"),
+      (#"exec env HOME="$name" "$0" "$2""#, "HOME is not UTF-8"),
+      (#"exec env XDG_DATA_HOME="$name" "$0" --session s "$2""#, "XDG_DATA_HOME is not UTF-8"),
+    ] {
+      let run = try await ChildRun(
+        ["sh", "-c", name + command, Programs.af, folder.path, server.url("/get")])
+      #expect(run.status == 2 && run.complaints.contains(reason), "\(command): \(run.complaints)")
+    }
+    #expect(server.requestCount == 0)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+  }
+
   // MARK: Connections
 
   @Test("--unix-socket sends the request through it", .enabled(if: Programs.isInstalled("python3")))
