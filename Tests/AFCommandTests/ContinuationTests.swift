@@ -287,6 +287,26 @@ import Testing
     #expect(content()?.hasPrefix("0123") == true && content()?.contains("more") == false)
   }
 
+  @Test("The part of an encoded body is replaced by the whole file", arguments: [["\"v1\""], []])
+  func encodedBody(tags: [String]) async throws {
+    // gzip with an uncompressed block of ten bytes, of which four arrive.
+    let head: [UInt8] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3, 1, 10, 0, 0xF5, 0xFF]
+    var reply = Reply(body: .bytes(head + Array("0123456789".utf8) + [UInt8](repeating: 0, count: 8)))
+      .with(header: "Content-Encoding", value: "gzip").with(effect: .closeAfterBody(bytes: head.count + 4))
+    reply.headers += tags.map { HTTPHeader(name: "ETag", value: $0) }
+    server.enqueue(reply)
+    let run = await Terminal().run("-o", path, server.url("/f"))
+    #expect(run.status == .failure && content() == "0123")
+    #expect(run.error.contains("The received part is in \(path).\n"), "\(run.error)")
+    #expect(names == ["f", "f.af-continue"])
+    _ = try await server.takeRequest()
+    server.enqueue(.text("0123456789"))
+    let second = await Terminal().run("-co", path, server.url("/f"))
+    #expect(second.status == .success, "\(second.error)")
+    #expect(try await server.takeRequest().header("Range") == nil)
+    #expect(content() == "0123456789" && names == ["f"])
+  }
+
   @Test("A part of a coded file is not appended") func codedPart() async throws {
     try await breakOff()
     server.enqueue(part("456789", "4-9/10").with(header: "Content-Encoding", value: "x-other"))

@@ -79,6 +79,7 @@ import Testing
     let run = await Terminal().run("-o", "/dev/full", server.url("/bytes/100000"))
     #expect(run.status == .failure)
     #expect(run.error.contains("No space left on device"))
+    #expect(!run.error.contains("af -c"), "a device is not continued")
   }
 
   @Test("-c appends the missing part")

@@ -211,20 +211,24 @@ struct ResponsePrinter: Sendable {
 
   // MARK: Files
 
-  func reportSaved(_ path: String, isComplete: Bool) {
+  /// Reports a file on the standard error.
+  ///
+  /// - Parameter isContinuable: Whether what is missing of the file can be appended to it.
+  func reportSaved(_ path: String, isComplete: Bool, isContinuable: Bool = false) {
     if isComplete {
       if invocation.isQuiet { return }
       if invocation.output == .suggestedName || environment.isErrorTerminal {
         environment.writeError("Saved in \(ReadableText.line(path))\n")
       }
     } else {
-      let advice = canContinue ? "; 'af -c -o \(CurlCommand.quoted(path))' gets the rest" : ""
+      let advice =
+        isContinuable && requestsRest ? "; 'af -c -o \(CurlCommand.quoted(path))' gets the rest" : ""
       environment.writeError(ReadableText.lines("The received part is in \(path)\(advice).\n"))
     }
   }
 
   /// Whether `-c` requests the missing bytes of the same file: it sends a GET without a body, for all the rest.
-  private var canContinue: Bool {
+  private var requestsRest: Bool {
     invocation.effectiveMethod == "GET" && !invocation.hasBody
       && invocation.typedFields.single["Range"] == nil
   }

@@ -30,6 +30,8 @@ final class BodyReceiver: Sendable {
     var endsLine = true
     /// The path of the saved file.
     var path: String?
+    /// Whether what is missing of the file can be appended later.
+    var isContinuable = false
     /// Whether the server sends less than what is missing.
     var isPart = false
     /// Whether the body is not saved because of its status.
@@ -309,7 +311,7 @@ final class BodyReceiver: Sendable {
     state.withLock { state in
       do throws(SavedFile.Failure) {
         let file = try open(response, isContinued: isContinued)
-        if !isContinued { file.record(response) }
+        state.isContinuable = isContinued || file.record(response)
         state.path = file.path
         let range = isContinued ? response.af.contentRange : nil
         state.missing = range?.bounds.map { Int64($0.count) }
@@ -347,6 +349,7 @@ final class BodyReceiver: Sendable {
     var isUnsaved: Bool
     var failure: String?
     var path: String?
+    var isContinuable: Bool
   }
 
   /// Called after the last chunk: shows what was collected, and returns the outcome.
@@ -373,7 +376,9 @@ final class BodyReceiver: Sendable {
     printer.writeTrailers(response.trailers)
     let failure =
       end.failure ?? error.map { FailureMessage.text($0, isVerbose: invocation.shown == .everything) }
-    if let path = end.path { printer.reportSaved(path, isComplete: failure == nil) }
+    if let path = end.path {
+      printer.reportSaved(path, isComplete: failure == nil, isContinuable: end.isContinuable)
+    }
     return Delivery.DeliveryOutcome(
       response: response.response, metrics: response.metrics, failure: failure,
       isComplete: end.isRefused && end.path != nil, isUnsaved: end.isUnsaved)
@@ -383,7 +388,8 @@ final class BodyReceiver: Sendable {
   private func takeEnd(_ response: AFDataResponse<Data?>) -> End {
     state.withLock { state in
       var end = End(
-        isRefused: state.isRefused, isUnsaved: state.isUnsaved, failure: state.failure, path: state.path)
+        isRefused: state.isRefused, isUnsaved: state.isUnsaved, failure: state.failure, path: state.path,
+        isContinuable: state.isContinuable)
       if end.failure == nil, response.error == nil, state.isPart || state.missing ?? 0 > 0 {
         end.failure = "The server sent only a part of what is missing."
       }

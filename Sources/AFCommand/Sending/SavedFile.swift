@@ -143,16 +143,21 @@ final class SavedFile: Sendable {
   /// names of partial files.
   static func safe(_ name: String) -> String { FileNames.component(of: name, longest: 200) ?? "download" }
 
-  /// Writes the journal, until the file is complete. Pipes and devices are not continued.
-  func record(_ response: HTTPURLResponse) {
+  /// Writes the journal, until the file is complete. Returns whether what is missing can be appended later. Pipes and
+  /// devices are not continued, and neither are encoded bodies.
+  func record(_ response: HTTPURLResponse) -> Bool {
     var information = stat()
-    guard fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return }
-    guard let new = PartialFileJournal(response) else { return removeJournal() }
+    guard fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return false }
+    guard let new = PartialFileJournal(response) else {
+      removeJournal()
+      return true
+    }
     let isWritten = journal.write(new)
     state.withLock { state in
-      state.hasJournal = isWritten
+      state.hasJournal = isWritten && new.countsNewBytes
       state.ownsJournal = isWritten || state.ownsJournal
     }
+    return new.countsNewBytes
   }
 
   /// Replaces this file with another one of the same folder.

@@ -19,12 +19,16 @@ package struct PartialFileJournal: Sendable, Equatable {
   package let offset: Int64
   /// Whether the journal has the form of this version, so that lines may be appended to it.
   package let isCurrent: Bool
+  /// Whether bytes that are written to the file from now on count. The ones of an encoded body do not: the file has its
+  /// decoded bytes, and ranges count the encoded ones.
+  package let countsNewBytes: Bool
   private let version: Representation
   private let flushedSize: Int64
 
   /// Reads a journal; `nil` for any other bytes, because the file may be the user's. No byte counts if the journal is
   /// damaged at its beginning, or has a record of a later version.
   package init?(_ bytes: Data, fileSize: Int64) {
+    countsNewBytes = true
     if let version = Self.version1(bytes) {
       (self.version, offset, isCurrent, flushedSize) = (version, fileSize, false, 0)
       return
@@ -48,13 +52,18 @@ package struct PartialFileJournal: Sendable, Equatable {
   /// Makes the journal of a file without bytes. `nil` if the response does not identify its representation, or has a
   /// part of it.
   package init?(_ response: HTTPURLResponse) {
-    version = Representation(response.receivedHead, now: .now)
+    let head = response.receivedHead
+    countsNewBytes = !Representation.isEncoded(head)
+    version = Representation(head, now: .now)
     (offset, isCurrent, flushedSize) = (0, true, 0)
-    if response.statusCode == 206 || (version.length == nil && version.validator == nil) { return nil }
+    // Without a journal, all bytes of the file would count.
+    let isKnown = version.length != nil || version.validator != nil || !countsNewBytes
+    if response.statusCode == 206 || !isKnown { return nil }
   }
 
   /// Makes the state of a file without a journal. All of its bytes count, and a part of any version continues it.
   package init(fileSize: Int64) {
+    countsNewBytes = true
     version = Representation(length: nil, validator: nil)
     (offset, isCurrent, flushedSize) = (fileSize, false, 0)
   }
@@ -81,11 +90,12 @@ package struct PartialFileJournal: Sendable, Equatable {
     guard version.isValid else { return nil }
     let description = TransferDescription(
       kind: .download, url: "", method: "GET", fields: [:], created: 0, boot: "")
-    return Journal.standard.lines(of: [
+    var records: [JournalRecord] = [
       .described(description), .identified(version, boot: PartialFile.boot),
       .present(ByteRanges(first: flushedSize)),
-      .wrote(ByteRanges(first: .max)),
-    ])
+    ]
+    if countsNewBytes { records.append(.wrote(ByteRanges(first: .max))) }
+    return Journal.standard.lines(of: records)
   }
 
   /// Returns the line for the first bytes of the file, which are on the disk.
