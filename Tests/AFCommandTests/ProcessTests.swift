@@ -324,6 +324,24 @@ import Testing
     #expect(await program.end() == .exited(0))
   }
 
+  @Test("The home folder is the one in HOME, for sessions, netrc and paths that begin with ~")
+  func home() async throws {
+    let server = try HTTPTestServer()
+    _ = try folder.file(".netrc", "machine 127.0.0.1 login ann password top\n")
+    _ = try folder.file("body", "from home")
+    let words = ["env", "-u", "XDG_DATA_HOME", "HOME=\(folder.path)", Programs.af]
+    let first = try await ChildRun(
+      words + ["--session", "s", "--netrc", server.url("/basic-auth/ann/top")])
+    #expect(first.status == 0, "\(first.complaints)")
+    let session = folder.path(".local/share/af/sessions/127.0.0.1_\(server.port)/s.json")
+    #expect(FileManager.default.fileExists(atPath: session))
+    let second = try await ChildRun(
+      words + ["--cookie-jar", "~/jar", server.url("/anything"), "@~/body"])
+    #expect(second.status == 0, "\(second.complaints)")
+    #expect(FileManager.default.fileExists(atPath: folder.path("jar")))
+    #expect(server.recordedRequests.last?.bodyText == "from home")
+  }
+
   @Test("Nothing is sent or saved if an argument or the path in a variable is not UTF-8")
   func otherEncoding() async throws {
     let server = try HTTPTestServer()

@@ -116,7 +116,8 @@ extension Option {
     Option(
       "--bearer", .access, "a bearer token", secret: .whole, effect: .value("TOKEN", OptionValue.setToken)),
     Option(
-      "--netrc -n", .access, "take credentials from ~/.netrc", effect: .flag { $0.netrcFile = "~/.netrc" }),
+      "--netrc -n", .access, "take credentials from ~/.netrc",
+      effect: .flag { $0.netrcFile = LocalFile.expanded("~/.netrc") }),
     Option(
       "--netrc-file", .access, "take credentials from this file", completion: .files,
       effect: .value("FILE") { $0.netrcFile = LocalFile.expanded($1) }),

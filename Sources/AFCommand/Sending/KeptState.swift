@@ -161,7 +161,7 @@ extension NamedSession {
     if name.utf8.contains(UInt8(ascii: "/")) { return (nil, LocalFile.expanded(name)) }
     let home =
       variables["XDG_DATA_HOME"].flatMap { $0.utf8.first == UInt8(ascii: "/") ? $0 : nil }
-      ?? LocalFile.expanded("~/.local/share")
+      ?? LocalFile.home(variables["HOME"]) + "/.local/share"
     let part = String(String.UnicodeScalarView(host.unicodeScalars.map { $0 == "/" ? "_" : $0 }))
     let folder = "\(home)/af/sessions/\(part)"
     return (folder, "\(folder)/\(name).json")

@@ -49,7 +49,14 @@ extension Invocation {
 enum LocalFile {
   /// Returns the path with the home folder in place of `~`, which shells leave alone after an `@`.
   static func expanded(_ path: String) -> String {
-    path == "~" || path.hasPrefix("~/") ? NSString(string: path).expandingTildeInPath : path
+    path == "~" || path.hasPrefix("~/") ? "\(home())\(path.dropFirst())" : path
+  }
+
+  /// Returns the home folder: the absolute path in `HOME`, which shells and the completions use, too. Without it, the
+  /// folder is the one that the system has for the user.
+  static func home(_ variable: String? = getenv("HOME").map { String(cString: $0) }) -> String {
+    if let variable, variable.utf8.first == UInt8(ascii: "/") { return variable }
+    return NSString(string: "~").expandingTildeInPath
   }
 
   /// The largest file with settings, cookies or certificates. A larger one is something else.
