@@ -80,7 +80,7 @@ package enum Command {
       return .success
     }
     if invocation.isOffline {
-      Delivery(environment: environment, invocation: invocation, outgoing: outgoing).showRequest()
+      try Delivery(environment: environment, invocation: invocation, outgoing: outgoing).showRequest(kept)
       return .success
     }
     try kept.checkFiles()

@@ -228,6 +228,27 @@ import Testing
     #expect(await terminal.run("-b", server.url("/")).error.isEmpty)
   }
 
+  @Test(
+    "--offline shows stored cookies, and the range of a file that is continued",
+    arguments: ["--session", "--cookie-jar"])
+  func offlineState(option: String) async throws {
+    let folder = try Folder()
+    server.enqueue(
+      Reply.text("0123456789").with(header: "ETag", value: "\"v1\"")
+        .with(header: "Set-Cookie", value: "sid=planted").with(effect: .closeAfterBody(bytes: 4)))
+    let words = [option, folder.path("state"), "-o", folder.path("f"), server.url("/f")]
+    #expect(await Terminal.pipe.run(words).status == .failure)
+    let run = await Terminal.pipe.run(["--offline", "-c"] + words)
+    #expect(run.status == .success, "\(run.error)")
+    for field in ["Cookie: sid=<redacted>", "Range: bytes=4-", "If-Range: \"v1\""] {
+      #expect(run.output.contains("\n\(field)\n"), "\(run.output)")
+    }
+    #expect(!run.output.contains("planted"))
+    let typed = await Terminal.pipe.run(["--offline"] + words + ["Cookie:a=b"])
+    #expect(typed.output.contains("\nCookie: a=<redacted>\n"), "\(typed.output)")
+    #expect(server.requestCount == 1)
+  }
+
   @Test("--curl has the retries of idempotent requests alone")
   func curlRetries() async {
     let get = await Terminal.pipe.run("--retry", "3", "--curl", server.url("/x"))

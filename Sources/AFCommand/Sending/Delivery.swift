@@ -71,9 +71,16 @@ struct Delivery {
     return outcome
   }
 
-  /// Writes the request instead of sending it.
-  func showRequest() {
-    ResponsePrinter(environment: environment, invocation: invocation).writeOffline(outgoing.request, sentBody)
+  /// Writes the request instead of sending it, with the fields that stored cookies and a partial file add to it.
+  func showRequest(_ kept: KeptState) throws(UsageError) {
+    var request = outgoing.request
+    try Resumption(invocation)?.apply(to: &request)
+    let cookies = kept.requestCookies(for: request.url).map { "\($0.name)=\($0.value)" }
+    // A typed field is sent in place of stored cookies.
+    if !cookies.isEmpty, request.value(forHTTPHeaderField: "Cookie") == nil {
+      request.setValue(cookies.joined(separator: "; "), forHTTPHeaderField: "Cookie")
+    }
+    ResponsePrinter(environment: environment, invocation: invocation).writeOffline(request, sentBody)
   }
 
   private func receive(_ sending: DataRequest, _ receiver: BodyReceiver) async -> AFDataResponse<Data?> {

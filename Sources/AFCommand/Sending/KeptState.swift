@@ -52,8 +52,15 @@ final class KeptState: Sendable {
 
   /// Returns the cookies of the session that a request gets.
   func sessionCookies(for url: URL?) -> [HTTPCookie] {
+    Self.matching(named?.cookieLines.compactMap(\.cookie) ?? [], for: url)
+  }
+
+  /// Returns the cookies of the session and the cookie jar that a request gets.
+  func requestCookies(for url: URL?) -> [HTTPCookie] { Self.matching(cookies, for: url) }
+
+  private static func matching(_ all: [HTTPCookie], for url: URL?) -> [HTTPCookie] {
     let storage = URLSessionConfiguration.ephemeral.httpCookieStorage
-    for cookie in named?.cookieLines.compactMap(\.cookie) ?? [] { storage?.setCookie(cookie) }
+    for cookie in all { storage?.setCookie(cookie) }
     return url.flatMap { storage?.cookies(for: $0) } ?? []
   }
 
