@@ -1,4 +1,5 @@
 import AFCommand
+import Foundation
 import HTTPTestServer
 import Testing
 
@@ -20,6 +21,20 @@ import Testing
     server.enqueue(.status(status), .text("done"))
     let run = await Terminal.pipe.run("--retry", "3", server.url("/"))
     #expect(run.status == ExitCode(statusCode: status) && server.requestCount == 1, "\(run.error)")
+  }
+
+  @Test("-v shows every attempt, with and without a length of the last body", arguments: [true, false])
+  func verboseAttempts(hasLength: Bool) async throws {
+    let server = try HTTPTestServer()
+    let last = Reply(body: .parts(["done"])).framed(hasLength ? .contentLength : .chunked)
+    server.enqueue(.status(503), last)
+    let run = await Terminal.pipe.run("-v", "--retry", "1", server.url("/"))
+    #expect(run.status == .success, "\(run.error)")
+    let starts = run.output.components(separatedBy: "\n\n").map { String($0.prefix { $0 != "\n" }) }
+    #expect(
+      starts == [
+        "GET / HTTP/1.1", "HTTP/1.1 503 Service Unavailable", "GET / HTTP/1.1", "HTTP/1.1 200 OK", "done",
+      ])
   }
 
   @Test("Without --retry no request is repeated, and 429 gives the exit status of its class")

@@ -59,25 +59,6 @@ package struct Head: Equatable, Sendable {
 }
 
 extension Head {
-  /// Makes the head of a request as it was sent, with its secrets masked.
-  init(_ transaction: TransactionMetrics) {
-    if let sent = transaction.requestHead.flatMap({ Head(wire: $0) }) {
-      self = sent.masked
-      return
-    }
-    let url = transaction.request.url.flatMap { URLComponents(url: $0, resolvingAgainstBaseURL: false) }
-    let path = url.map { $0.percentEncodedPath.isEmpty ? "/" : $0.percentEncodedPath } ?? "/"
-    let query = url?.percentEncodedQuery.map { "?" + $0 } ?? ""
-    let host = (url?.encodedHost ?? "") + (url?.port.map { ":\($0)" } ?? "")
-    var fields = Self.sorted(transaction.request.allHTTPHeaderFields ?? [:])
-    if !fields.contains(where: { $0.name.lowercased() == "host" }) { fields.insert(("Host", host), at: 0) }
-    self.init(
-      start: .request(
-        method: transaction.request.httpMethod ?? "GET", target: Redaction.standard.url(path + query)),
-      version: Self.version(transaction),
-      fields: fields.map { ($0.name, Redaction.standard.value($0.value, ofHeaderField: $0.name)) })
-  }
-
   /// Makes the head of a response, with its fields as received.
   ///
   /// - Parameter version: The version for a response that does not know its own.
@@ -95,10 +76,6 @@ extension Head {
     case let name?: name.uppercased()
     case nil: "HTTP/1.1"
     }
-  }
-
-  private static func sorted(_ fields: [String: String]) -> [(name: String, value: String)] {
-    fields.map { (name: $0.key, value: $0.value) }.sorted { $0.name.lowercased() < $1.name.lowercased() }
   }
 }
 
@@ -131,7 +108,7 @@ extension Head {
   }
 }
 
-/// The heads of a request as they are sent and received, for a display before a body that is written as it arrives.
+/// The heads of a request as they are sent and received, of all hops and attempts.
 final class HopLog: Sendable {
   /// A request that was sent, and the head of its response.
   struct Hop: Sendable {

@@ -44,8 +44,8 @@ struct ResponsePrinter: Sendable {
   /// Whether only the body is shown.
   var showsOnlyBody: Bool { parts == [.body] }
 
-  /// Whether requests are to be printed. The form in which they were sent is known only at the end.
-  var waitsForMetrics: Bool { shows(.requestHead) || shows(.requestBody) }
+  /// Whether requests are to be printed, with their responses. A request that is sent again is known only later.
+  var waitsForHops: Bool { shows(.requestHead) || shows(.requestBody) }
 
   // MARK: Bodies
 
@@ -54,7 +54,7 @@ struct ResponsePrinter: Sendable {
   func lays(out response: HTTPURLResponse) -> Bool {
     let type = response.value(forHTTPHeaderField: "Content-Type")
     if BodyText.isStream(type) { return false }
-    if waitsForMetrics, (0...Self.shortBody).contains(response.expectedContentLength) { return true }
+    if waitsForHops, (0...Self.shortBody).contains(response.expectedContentLength) { return true }
     guard !refuses(response), invocation.changesText(isTerminal: isTerminal) else { return false }
     return BodyText.isJSON(type) || BodyText.isXML(type)
   }
@@ -131,26 +131,21 @@ struct ResponsePrinter: Sendable {
 
   /// Writes the head of a response whose body is saved, if it was asked for.
   func beginSaving(_ response: HTTPURLResponse) {
-    if showsHead, !waitsForMetrics { write(Head(response).text(palette)) }
+    if showsHead, !waitsForHops { write(Head(response).text(palette)) }
   }
 
-  /// Writes requests that were sent and their responses in their order, an empty line between them: of all hops, or of
-  /// the last one.
-  func writeHops(_ metrics: URLSessionTaskMetrics?, _ body: SentBody) {
-    var hops = (metrics?.transactionMetrics ?? []).filter { $0.requestStartDate != nil }
-    if invocation.shown != .everything { hops = Array(hops.suffix(1)) }
-    for (index, hop) in hops.enumerated() {
-      if index > 0 { write("\n") }
-      writeRequest(
-        Head(hop), hop.countOfRequestBodyBytesSent > 0 ? body : .none,
-        type: hop.request.value(forHTTPHeaderField: "Content-Type"))
-      if shows(.head), let head = hop.response as? HTTPURLResponse {
-        let received = Head(head, version: Head.version(hop))
-        // The last response is the result, unless it is a redirect that could not be followed.
-        let isRedirect = received.isRedirect && invocation.redirects != .show
-        write((index < hops.count - 1 || isRedirect ? received.masked : received).text(palette))
-      }
-    }
+  /// Writes requests that were sent and their responses in their order: of all hops and attempts, or of the last one.
+  ///
+  /// - Parameter response: The last response; `nil` if there is none.
+  func writeHops(
+    _ all: [HopLog.Hop], _ body: SentBody, _ first: URLRequest, endingWith response: HTTPURLResponse?
+  ) {
+    writeHops(all, body, first)
+    guard shows(.head), let last = all.last?.response else { return }
+    // The last response is the result, unless it is a redirect that could not be followed.
+    let isRedirect = last.isRedirect && invocation.redirects != .show
+    let head = isRedirect ? last.masked : response.map { Head($0, version: last.version) } ?? last.masked
+    write(head.text(palette))
   }
 
   /// Writes requests that were sent and their responses, but for the head of the last response, which is not over.
@@ -158,9 +153,9 @@ struct ResponsePrinter: Sendable {
     let hops = invocation.shown == .everything ? all[...] : all.suffix(1)
     for (index, hop) in hops.enumerated() {
       let type = first.value(forHTTPHeaderField: "Content-Type")
-      writeRequest(hop.request, hop.hasBody ? body : .none, type: type)
+      writeRequest(hop.request.masked, hop.hasBody ? body : .none, type: type)
       if index < hops.count - 1, shows(.head), let response = hop.response {
-        write(response.text(palette) + "\n")
+        write(response.masked.text(palette) + "\n")
       }
     }
   }

@@ -83,12 +83,12 @@ final class BodyReceiver: Sendable {
     state.withLock { $0.contentType = contentType }
     if invocation.output != nil { return beginSaving(response) }
     guard printer.writesBody else {
-      guard printer.waitsForMetrics || printer.begin(response) else { return stop() }
+      guard printer.waitsForHops || printer.begin(response) else { return stop() }
       state.withLock { $0.mode = .discarding }
       return true
     }
     if printer.lays(out: response) {
-      guard printer.waitsForMetrics || printer.begin(response) else { return stop() }
+      guard printer.waitsForHops || printer.begin(response) else { return stop() }
       state.withLock { state in
         // The end of a body with a length is near.
         let mayBeLines = response.expectedContentLength < 0 && BodyText.isJSON(contentType)
@@ -121,7 +121,7 @@ final class BodyReceiver: Sendable {
   /// Writes the beginning of a body that is too long for a layout or more than one value, after its heads. Returns
   /// whether it was written.
   private func writeCollected(_ body: Data, _ response: HTTPURLResponse?) -> Bool {
-    if printer.waitsForMetrics, let response {
+    if printer.waitsForHops, let response {
       guard writeHeads(response) else { return stop() }
     } else {
       finishMeter()
@@ -366,8 +366,8 @@ final class BodyReceiver: Sendable {
     if !end.held.isEmpty { printer.write(end.held) }
     if end.lacksLineEnd { printer.write(Data("\n".utf8)) }
     let error = end.isRefused || end.failure != nil ? nil : response.error
-    if printer.waitsForMetrics, end.body != nil || end.isWaiting || !printer.writesBody {
-      printer.writeHops(response.metrics, sentBody)
+    if let hops, end.body != nil || end.isWaiting || !printer.writesBody {
+      printer.writeHops(hops.hops, sentBody, request, endingWith: response.response)
     }
     if let body = end.body, error == nil || !body.isEmpty {
       if !printer.showsOnlyBody { printer.write(Data("\n".utf8)) }

@@ -59,7 +59,7 @@ struct Delivery {
     let meter = ProgressMeter(environment, invocation)
     meter?.follow(sending)
     let printer = ResponsePrinter(environment: environment, invocation: invocation)
-    let hops = printer.waitsForMetrics ? HopLog() : nil
+    let hops = printer.waitsForHops ? HopLog() : nil
     if let hops { sending.eventMonitor(hops.log) }
     let receiver = BodyReceiver(
       printer, resumption, meter, request: outgoing.request, sentBody: sentBody, hops: hops)
