@@ -136,6 +136,23 @@ import Testing
     try await compare(["--multipart", "{url}", "text=@\(file)"])
   }
 
+  @Test("Standard input is sent in chunks with --chunked", arguments: ["POST", "PUT"])
+  func chunkedInput(method: String) async throws {
+    let server = try HTTPTestServer()
+    let words = ["--chunked", method, server.url("/anything"), "@-"]
+    _ = await Terminal(isOutputTerminal: false, input: "typed").run(words)
+    let text = await command(words)
+    let input = URL(fileURLWithPath: try folder.file("input", "typed"))
+    let shell = try await ChildRun(
+      ["sh", "-c", text.replacingOccurrences(of: "curl ", with: "curl -sS ", options: .anchored)],
+      input: input)
+    #expect(shell.status == 0, "\(text)\n\(shell.complaints)")
+    let requests = server.recordedRequests
+    try #require(requests.count == 2, "\(text)")
+    #expect(requests.allSatisfy { $0.isChunked && $0.bodyText == "typed" }, "\(text)")
+    #expect(Sent(requests[0]) == Sent(requests[1]), "\(text)")
+  }
+
   @Test("The cookies and the fields of a session are in the command")
   func session() async throws {
     let server = try HTTPTestServer()

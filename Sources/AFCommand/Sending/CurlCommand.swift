@@ -74,12 +74,17 @@ package struct CurlCommand {
 
   /// Redirects may change the method unless `-X` forces one, so it is left out where curl knows it.
   private var method: [String] {
+    // The method of an upload is PUT otherwise.
+    if isStreamed { return ["-X", Self.quoted(request.httpMethod ?? "GET")] }
     switch (request.httpMethod ?? "GET", invocation.hasBody) {
     case ("GET", false), ("POST", _): []
     case ("HEAD", _): ["--head"]
     case (let method, _): ["-X", Self.quoted(method)]
     }
   }
+
+  /// Whether the standard input is sent as it comes. curl reads all of it first, unless it uploads it.
+  private var isStreamed: Bool { invocation.isChunked && invocation.rawBody == .standardInput }
 
   private var options: [[String]] {
     var options: [[String]] = []
@@ -197,6 +202,10 @@ package struct CurlCommand {
 
   private var body: [[String]] {
     switch invocation.rawBody {
+    case .standardInput where isStreamed:
+      // For an upload of unknown length, curl waits for a status of 100.
+      let omitted = request.headers["Expect"] == nil ? [["-H", "Expect:"]] : []
+      return omitted + [["--upload-file", "-"]]
     case .standardInput: return [["--data-binary", "@-"]]
     case .file(let path):
       let path = LocalFile.expanded(path)
