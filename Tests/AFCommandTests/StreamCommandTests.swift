@@ -97,6 +97,30 @@ import Testing
   }
 
   @Test(
+    "A connection that fails is reported before the next one, unless --quiet is passed",
+    arguments: [false, true])
+  func failedConnection(isQuiet: Bool) async {
+    func broken() -> Reply {
+      let start = "retry: 1\ndata: one\n\n"
+      return Reply(
+        headers: [.contentType("text/event-stream")], body: .bytes(Array((start + "data: two\n\n").utf8))
+      ).with(effect: .closeAfterBody(bytes: start.utf8.count))
+    }
+    let options = isQuiet ? ["-q"] : []
+    server.enqueue(broken(), .status(204))
+    let run = await Terminal.pipe.run(options + ["sse", server.url("/prices")])
+    #expect(run.status == .success && run.output == (isQuiet ? "" : "one\n"), "\(run.error)")
+    #expect(
+      run.error.isEmpty == isQuiet && run.error.contains("Connecting again.") != isQuiet, "\(run.error)")
+    #expect(server.requestCount == 2)
+    // The failure of the last connection is the failure of the command.
+    server.enqueue(broken())
+    let post = await Terminal.pipe.run(options + ["sse", "POST", server.url("/prices")])
+    #expect(post.status == .failure && !post.error.contains("Connecting again."), "\(post.error)")
+    #expect(post.error.split(separator: "\n").count == 1, "\(post.error)")
+  }
+
+  @Test(
     "Data is sent with one POST, whose events end the command", arguments: ["items", "form", "file", "put"])
   func answer(kind: String) async throws {
     let folder = try Folder()

@@ -203,7 +203,10 @@ struct EventExchange {
   func run(_ kept: KeptState) async throws(UsageError) -> ExitCode {
     let session = try Session(
       invocation, cookies: kept.cookies, archive: archive, askPassphrase: environment.askPassphrase)
-    let source = session.eventSourceRequest(request)
+    let report =
+      invocation.isQuiet
+      ? nil : ConnectionReport { [environment] message in Command.complain(message, in: environment) }
+    let source = session.eventSourceRequest(request, interceptor: report)
     if invocation.authentication == .digest, let credentials = invocation.credentials {
       source.authenticate(username: credentials.user, password: credentials.password ?? "")
     }
@@ -249,5 +252,41 @@ struct EventExchange {
     Command.complain(FailureMessage.text(error, isVerbose: invocation.shown == .everything), in: environment)
     let status = completion.response.map { ExitCode(statusCode: $0.statusCode) } ?? .success
     return status == .success || !invocation.checksStatus ? .failure : status
+  }
+}
+
+/// A report of the connections of an event source that failed and were followed by another one.
+private final class ConnectionReport: RequestInterceptor {
+  /// The reason of the last failure, until another connection begins. The queues of interceptors use it.
+  private let failure = Mutex<String?>(nil)
+  private let announce: @Sendable (String) -> Void
+
+  init(_ announce: @escaping @Sendable (String) -> Void) { self.announce = announce }
+
+  /// Called before each connection. The last failure of all is the failure of the request, so that it is not reported
+  /// here.
+  func adapt(
+    _ urlRequest: URLRequest, for session: Session,
+    completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
+  ) {
+    let reason: String? = failure.withLock { failure in
+      defer { failure = nil }
+      return failure
+    }
+    if let reason { announce("\(reason) Connecting again.") }
+    completion(.success(urlRequest))
+  }
+
+  /// Called after each connection. The request decides about the next one.
+  func retry(
+    _ request: Request, for session: Session, dueTo error: any Error,
+    completion: @escaping @Sendable (RetryResult) -> Void
+  ) {
+    // The end of a stream is reported as a validation that has failed.
+    if let error = error.asAFError, !error.isResponseValidationError {
+      let reason = FailureMessage.text(error, isVerbose: false)
+      failure.withLock { $0 = reason }
+    }
+    completion(.doNotRetry)
   }
 }
