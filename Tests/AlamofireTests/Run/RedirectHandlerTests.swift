@@ -267,9 +267,9 @@ struct RedirectHandlerTests {
     #expect(fake.requests.map { $0.value("Authorization") } == [nil, basic, "Bearer own"])
   }
 
-  @Test("A modified request with another method has no body unless it is given one") func otherMethod()
-    async throws
-  {
+  @Test(
+    "A modified request with another method has no body unless it is given one", arguments: [nil, "given"])
+  func otherMethod(given: String?) async throws {
     let file = FileManager.default.temporaryDirectory.appendingPathComponent("body-\(UUID().uuidString)")
     try Data("body".utf8).write(to: file)
     defer { try? FileManager.default.removeItem(at: file) }
@@ -277,12 +277,14 @@ struct RedirectHandlerTests {
       behavior: .modify { _, request, _ in
         var request = request
         request.httpMethod = "DELETE"
+        request.httpBody = given.map { Data($0.utf8) }
         return request
       })
     let fake = FakeTransport(.redirect(307, to: "/next"))
     #expect(await session(fake, handler).upload(file, to: "http://a.test/").end().error == nil)
     #expect(fake.requests.map(\.method) == ["POST", "DELETE"])
-    #expect(fake.requests.map(\.body.isPresent) == [true, false])
+    #expect(fake.requests.map(\.body.isPresent) == [true, given != nil])
+    #expect(fake.requests.last?.body.bytes == given.map { Data($0.utf8) })
   }
 
   @Test(
@@ -412,19 +414,26 @@ struct RedirectHandlerTests {
     #expect(server.recordedRequests.count == 1)
   }
 
-  @Test("A new stream is sent, although nothing else has changed") func freshStream() async throws {
+  @Test(
+    "A new stream is sent, although nothing else has changed, with the length that its request announces",
+    arguments: [nil, "4"], [nil, "5"])
+  func freshStream(first: String?, second: String?) async throws {
     let server = try HTTPTestServer()
     var request = try URLRequest(url: server.url("/redirect-to?url=/anything&status_code=307"), method: .post)
+    request.setValue(first, forHTTPHeaderField: "Content-Length")
     request.httpBodyStream = InputStream(data: Data("once".utf8))
     let response = await Session.real().request(request).redirect(
       using: .modify { _, request, _ in
         var request = request
+        if let second { request.setValue(second, forHTTPHeaderField: "Content-Length") }
         request.httpBodyStream = InputStream(data: Data("again".utf8))
         return request
       }
     ).end()
     #expect(response.error == nil)
     #expect(server.recordedRequests.map(\.bodyText) == ["once", "again"])
+    #expect(server.recordedRequests.map { $0.header("Content-Length") } == [first, second])
+    #expect(server.recordedRequests.map(\.isChunked) == [first == nil, second == nil])
   }
 
   @Test("The request that is proposed has the body of the hop before") func proposedBody() async throws {
