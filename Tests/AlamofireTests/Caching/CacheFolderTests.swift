@@ -111,6 +111,28 @@ import Testing
     #expect(cache.currentDiskUsage > 0)
   }
 
+  @Test(
+    "The file of a removed response is gone, and the files of other responses stay", arguments: [true, false])
+  func removedFile(isInvalidated: Bool) async throws {
+    let first = cache()
+    #expect(await get(first, "one") == "one")
+    let name = try #require(files.names.first)
+    #expect(await get(first, "other", path: "y") == "other")
+    #expect(files.names.count == 2)
+    // Otherwise the file could be removed as one that another process has written.
+    files.set { $0.canList = false }
+    if isInvalidated {
+      let session = Session.retained(fake: FakeTransport(), configuration: .cached(by: first))
+      #expect(await session.request("http://a.test/x", method: .post).end().error == nil)
+    } else {
+      first.removeCachedResponse(for: try URLRequest(url: "http://a.test/x", method: .get))
+    }
+    #expect(files.names.count == 1 && !files.names.contains(name), "a killed process would find it again")
+    files.set { $0.canList = true }
+    #expect(await get(cache(), "two") == "two")
+    #expect(await get(cache(), "two", path: "y") == "other")
+  }
+
   @Test("A removed response is not used although its file remains") func unremovableFile() async throws {
     let first = cache()
     #expect(await get(first, "one") == "one")
