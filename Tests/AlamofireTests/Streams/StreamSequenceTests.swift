@@ -52,6 +52,69 @@ struct StreamSequenceTests {
     }
   }
 
+  /// A serial queue on which tasks run.
+  private final class QueueExecutor: TaskExecutor {
+    private let queue = DispatchQueue(label: "test.tasks")
+
+    func enqueue(_ job: consuming ExecutorJob) {
+      let job = UnownedJob(job)
+      queue.async { [self] in job.runSynchronously(on: asUnownedTaskExecutor()) }
+    }
+
+    /// Returns when its tasks wait, each of which may have changed executors a few times before.
+    func settle() { for _ in 0..<10 { queue.sync {} } }
+  }
+
+  /// A serializer that stops at the first chunk until the test lets it continue.
+  private struct StoppingSerializer: DataStreamSerializer {
+    let reached = Recorder<Bool>()
+    let gate = DispatchSemaphore(value: 0)
+
+    func serialize(_ data: Data) throws -> String {
+      if data == Data("a".utf8) {
+        reached.add(true)
+        gate.wait()
+      }
+      return String(decoding: data, as: UTF8.self)
+    }
+  }
+
+  @Test("A loop that finds another one decoding gets the next chunk when that is done") func awaitedDecoding()
+    async
+  {
+    let request = Session.retained(fake: FakeTransport())
+      .streamRequest("http://a.test/", shouldAutomaticallyResume: false)
+    let serializer = StoppingSerializer()
+    let stream = request.streamTask().streamingResponses(serializedUsing: serializer)
+    let (chunks, texts) = (Recorder<Data>(), Recorder<String>())
+    request.responseStream(on: .global()) { event in if let data = event.value { chunks.add(data) } }
+    // The body is open, so that its end wakes no loop.
+    for text in ["a", "b"] { _ = Array(text.utf8).withUnsafeBytes { request.flow.receive($0) } }
+    // The loops are woken before the handler, which was added after them.
+    await chunks.wait(for: 2)
+    func read(on executor: QueueExecutor) -> Task<Void, Never> {
+      Task(executorPreference: executor) {
+        var iterator = stream.makeAsyncIterator()
+        guard let text = await iterator.next()?.value else { return }
+        texts.add(text)
+        // Its release would end the other loop.
+        await texts.wait(for: 2)
+        withExtendedLifetime(iterator) {}
+      }
+    }
+    let executors = (first: QueueExecutor(), second: QueueExecutor())
+    let first = read(on: executors.first)
+    await serializer.reached.wait(for: 1)
+    let second = read(on: executors.second)
+    executors.second.settle()
+    serializer.gate.signal()
+    #expect(await texts.wait(for: 2).sorted() == ["a", "b"])
+    await first.value
+    await second.value
+    #expect(request.isCancelled, "a loop that has left its stream cancels the request")
+    withExtendedLifetime(executors) {}
+  }
+
   @Test("Texts and values are framed") func framing() async {
     let euro = Array("€".utf8)
     let reply = FakeReply(chunks: [Data([euro[0]]), Data([euro[1], euro[2]])])
