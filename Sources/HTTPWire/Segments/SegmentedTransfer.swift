@@ -110,7 +110,7 @@ package struct SegmentedTransfer: Sendable {
   package var length: Int? { if case .stream(let length) = mode { length } else { version?.length } }
   /// The number of requests that transfer bytes.
   package var activeCount: Int { running.values.count { $0.hasHead && !$0.isDraining } }
-  /// Whether one request gets the whole file.
+  /// Whether one request gets the whole file. There is no ``plan`` then.
   package var isStream: Bool { if case .stream = mode { !keepsEarlierBytes } else { false } }
 
   // MARK: Events of the owner

@@ -59,6 +59,8 @@ private struct Walk {
   }
 
   func checkSegments() {
+    // The record of the file would describe bytes that the stream replaces.
+    #expect(!transfer.isStream || transfer.plan == nil)
     guard let plan = transfer.plan else { return }
     let rests = plan.segments.values.map(\.rest).filter { !$0.isEmpty }.sorted {
       $0.lowerBound < $1.lowerBound

@@ -223,11 +223,11 @@ struct SegmentContent: Sendable {
 }
 
 extension SegmentedDownloadCore.SegmentsState {
-  /// The bytes in the file; `nil` if they cannot be continued.
+  /// The bytes in the file; `nil` if they cannot be continued, because there are none or a stream has them.
   var content: SegmentContent? {
-    guard let version = transfer.version, let plan = transfer.plan, !transfer.isStream,
-      !plan.present.ranges.isEmpty
-    else { return nil }
+    guard let version = transfer.version, let plan = transfer.plan, !plan.present.ranges.isEmpty else {
+      return nil
+    }
     return SegmentContent(version: version, present: plan.present)
   }
 }
