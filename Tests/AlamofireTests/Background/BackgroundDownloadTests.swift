@@ -235,7 +235,9 @@ import Testing
     last.suspend()
     session.download(server.url("/file"), to: fixture.destination("file"))
       .response(queue: first) { _ in calls.add("first") }
-      .response(queue: last) { _ in calls.add("last") }.resume()
+      .response(queue: last) { [fixture] _ in
+        calls.add(fixture.record == nil ? "too late" : "last")
+      }.resume()
     #expect(await calls.wait(for: 1) == ["first"])
     // The handler has returned, and so has the code after it.
     first.sync {}
