@@ -278,6 +278,26 @@ struct ResumableUploadFaultTests {
     #expect(fixture.uploads.processedCount == 0)
   }
 
+  @Test("A file that has become shorter is not sent instead of its rest", arguments: dialects)
+  func shorterFile(dialect: UploadEndpoint.Dialect) async throws {
+    let fixture = try Self.broken(dialect)
+    let folder = try TemporaryFolder()
+    let file = try folder.file("file", Data(Self.bytes))
+    // As many bytes as the server lacks, so that it would take the whole file for the rest.
+    let rest = Data(Self.bytes.prefix(40))
+    let interceptor = SpyInterceptor(
+      adapt: { request, _ in
+        if request.headers["Upload-Offset"] == "60" { try? rest.write(to: file) }
+        return .success(request)
+      }, retry: { _, _, _ in .doNotRetry })
+    let request = fixture.session.upload(file, to: fixture.url, interceptor: interceptor).resumable(
+      fixture.options())
+    #expect(await request.response().error?.transferCode == .requestBodyStreamExhausted)
+    #expect(fixture.uploads.processedCount == 0)
+    #expect(fixture.requests == (Self.beginning[dialect] ?? []) + ["HEAD"])
+    withExtendedLifetime(folder) {}
+  }
+
   @Test("Invalid metadata end the upload before it is sent") func invalidMetadata() async throws {
     let fixture = try UploadFixture(.tus)
     let response = await fixture.upload(Self.bytes) { $0.metadata = ["a b": "c"] }
