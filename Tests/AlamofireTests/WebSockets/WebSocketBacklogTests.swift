@@ -121,6 +121,25 @@ import Testing
     #expect(count == 2)
   }
 
+  @Test("A loop over a sequence that another loop has left receives nothing") func leftLoop() async throws {
+    let fake = FakeSocketSession()
+    let (socket, _, stream) = try await fake.connected()
+    let messages = socket.webSocketTask().streamingMessages(automaticallyCancelling: false)
+    func arrive(_ texts: String...) async {
+      stream.send(texts.reduce(into: Data()) { $0 += serverFrame(0x81, Array($1.utf8)) })
+      await stream.settle()
+    }
+    await arrive("with the first one", "with the first one, too")
+    await arrive("before the loop")
+    for await _ in messages { break }
+    await arrive("after the loop")
+    var late: [SocketEvent] = []
+    for await message in messages { if case .string(let text) = message { late.append(.text(text)) } }
+    #expect(late == [])
+    #expect(!socket.isCancelled)
+    socket.cancel()
+  }
+
   @Test("Cancelling the closing handshake drops the backlog, the handshake itself does not")
   func closing() async throws {
     for cancels in [false, true] {
