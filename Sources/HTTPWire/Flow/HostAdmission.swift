@@ -55,6 +55,8 @@ package struct HostAdmission: Sendable {
   private var lastNumber: UInt64 = 0
   /// The number of entries that were looked at. Tests count them.
   package private(set) var steps = 0
+  /// The number of entries, with those that have left. Tests count them.
+  package var entryCount: Int { waiting.count }
 
   /// Makes the admission of a host. Until a response shows which version of HTTP the host speaks, each connection takes
   /// one request.

@@ -155,6 +155,22 @@ import Testing
     #expect(admission.isIdle)
   }
 
+  @Test("The queue of a host at which some requests always wait does not grow", arguments: [false, true])
+  func busyQueue(areWithdrawn: Bool) {
+    var admission = HostAdmission(connections: 1)
+    for ticket in UInt64(0)...10 { _ = admission.submitted(ticket, priority: 0.5) }
+    for ticket in UInt64(11)...10_000 {
+      #expect(admission.submitted(ticket, priority: 0.5) == false)
+      if areWithdrawn {
+        #expect(admission.withdrawn(ticket) == true)
+      } else {
+        #expect(admission.ended() == ticket - 10)
+      }
+      #expect(admission.waitingCount == 10)
+    }
+    #expect(admission.entryCount < 2_000)
+  }
+
   /// Compares with a simple model.
   @Test("The invariants hold for random operations", .steps, arguments: 0..<40 as Range<UInt64>)
   func randomOperations(seed: UInt64) {
