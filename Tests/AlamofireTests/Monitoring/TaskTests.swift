@@ -105,10 +105,12 @@ struct TaskTests {
     #expect(tasks.map { ($0.response as? HTTPURLResponse)?.statusCode } == [500, 200])
   }
 
-  @Test("Tasks that are first used after the end have the same values")
-  func late() async throws {
-    let fake = FakeTransport(.failure(.timedOut))
-    let policy = Retrier { _, _, _, completion in completion(.retry) }
+  @Test("Tasks that are first used after the end have the same values", arguments: [false, true])
+  func late(lastFails: Bool) async throws {
+    let fake = FakeTransport(.failure(.timedOut), lastFails ? .failure(.connectionLost) : .ok)
+    let policy = Retrier { request, _, _, completion in
+      completion(request.retryCount < 1 ? .retry : .doNotRetry)
+    }
     // No other observer, not even the notifications of another test.
     let session = Session.retained(fake: fake, observers: SessionObservers(eventMonitors: []))
     let request = session.request("http://a.test/").retry(using: policy)
@@ -117,8 +119,10 @@ struct TaskTests {
     #expect(request.tasks.map(\.taskIdentifier) == request.tasks.map(\.taskIdentifier))
     #expect((request.tasks.first?.error as? URLError)?.code == .timedOut)
     #expect(request.tasks.first?.response == nil)
-    #expect((request.tasks.last?.response as? HTTPURLResponse)?.statusCode == 200)
-    #expect(request.tasks.last?.error == nil)
+    #expect((request.tasks.last?.response as? HTTPURLResponse)?.statusCode == (lastFails ? nil : 200))
+    #expect(
+      (request.tasks.last?.error as? URLError)?.code
+        == (lastFails ? URLError.Code.networkConnectionLost : nil))
     #expect(request.tasks.allSatisfy { $0.state == .completed })
   }
 
