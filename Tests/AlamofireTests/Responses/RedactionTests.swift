@@ -93,10 +93,12 @@ import Testing
     struct Refusal: Error {}
     let server = try HTTPTestServer()
     let retrier = Retrier { _, _, _, completion in completion(.doNotRetryWithError(Refusal())) }
-    let response = await Session.real(configuration: .isolated)
+    let download = Session.real(configuration: .isolated)
       .download(server.url("/get"), headers: ["X-Customer": "top-secret"], interceptor: retrier)
       .transportOptions { $0.protectedHeaders = ["X-Customer"] }
-      .serializingDecodable(Int.self).response
+    let response = await withCheckedContinuation { continuation in
+      download.responseDecodable(of: Int.self) { continuation.resume(returning: $0) }
+    }
     #expect(response.error?.isRequestRetryError == true)
     let request = response.debugDescription.components(separatedBy: "[Response]:")[0]
     #expect(request.contains("X-Customer: <redacted>") && !request.contains("top-secret"), "\(request)")
