@@ -133,11 +133,11 @@ extension HopLoop {
       responseTime: now)
     let (count, request) = (caching.removalCount, outgoing)
     guard store.waits else {
-      store.putConfirmed(fresh, by: request, askedAfter: count)
+      store.putConfirmed(fresh, replacing: stored, by: request, askedAfter: count)
       return try answer(with: fresh, isConfirmed: true, in: store, orRemove: removes)
     }
     return .task {
-      store.putConfirmed(fresh, by: request, askedAfter: count)
+      store.putConfirmed(fresh, replacing: stored, by: request, askedAfter: count)
     } then: { (hops, _) throws(AFError) in
       try hops.answer(with: fresh, isConfirmed: true, in: store, orRemove: removes)
     }

@@ -82,6 +82,57 @@ import Testing
     #expect(await Self.get(other, as: nil).description == "200 \(Self.field("ada")) c")
   }
 
+  /// A request for a stored response, and the response of the server to it.
+  struct Update: Sendable {
+    var method = HTTPMethod.get
+    var headers: [String: String] = [:]
+    var policy = URLRequest.CachePolicy.useProtocolCachePolicy
+    var status = 304
+    var fields = [("Cache-Control", "private, max-age=600")]
+  }
+
+  static let updates = [
+    Update(policy: .reloadRevalidatingCacheData),
+    Update(policy: .reloadRevalidatingCacheData, fields: [("Vary", "Authorization")]),
+    Update(headers: ["If-None-Match": "\"1\""]),
+    Update(method: .head, headers: ["Cache-Control": "no-cache"], status: 200),
+    Update(headers: ["Accept-Language": "cs"]),
+  ]
+
+  @Test("A public response that a server makes private is not used for other users", arguments: Self.updates)
+  func updateForOneUser(update: Update) async {
+    let fixture = CacheFixture(
+      FakeTransport(
+        .cacheable("ada's", "public, max-age=600", tag: "1", ("Vary", "Accept-Language")),
+        .status(update.status, headers: [("ETag", "\"1\"")] + update.fields),
+        .cacheable("bob's", "private")))
+    func get(as user: String, _ update: Update = Update()) async -> String {
+      var headers: HTTPHeaders = ["Authorization": "Bearer \(user)", "Accept-Language": "en"]
+      for (name, value) in update.headers { headers.update(name: name, value: value) }
+      return await fixture.get(headers: headers, method: update.method, policy: update.policy).description
+    }
+    #expect(await get(as: "ada") == "200 ada's n")
+    _ = await get(as: "ada", update)
+    #expect(await get(as: "bob") == "200 bob's n")
+    let language = update.headers.filter { $0.key == "Accept-Language" }
+    #expect(await get(as: "ada", Update(headers: language)) == "200 ada's c")
+  }
+
+  @Test("A public response that a background revalidation makes private is not used for other users")
+  func refreshForOneUser() async throws {
+    let fixture = CacheFixture(
+      FakeTransport(
+        .cacheable("ada's", "public, max-age=60, stale-while-revalidate=600", tag: "1"),
+        .status(304, headers: [("ETag", "\"1\""), ("Cache-Control", "private, max-age=600")]),
+        .cacheable("bob's", "private")))
+    _ = await fixture.get(headers: [.authorization(bearerToken: "ada")])
+    fixture.clock.advance(70)
+    #expect(await fixture.get(headers: [.authorization(bearerToken: "ada")]).description == "200 ada's c")
+    let (cache, request) = (fixture.cache, try URLRequest(url: "http://a.test/x", method: .get))
+    #expect(await eventually { cache.cachedResponse(for: request) == nil })
+    #expect(await fixture.get(headers: [.authorization(bearerToken: "bob")]).description == "200 bob's n")
+  }
+
   /// Returns a delegate that answers each challenge.
   private static func delegate(_ persistence: URLCredential.Persistence) -> ChallengeDelegate {
     ChallengeDelegate { _ in

@@ -75,6 +75,25 @@ import Testing
     #expect(index.find(stored.key).stored.count == 1 && index.diskUsage == 0)
   }
 
+  @Test("An update that depends on other fields replaces the response and its file") func narrowerUpdate()
+    throws
+  {
+    var index = CacheIndex(memoryCapacity: 1 << 20, diskCapacity: 1 << 20)
+    let wide = Self.stored(1)
+    let serial = try #require(index.put(wide).write)
+    #expect(!index.wrote(EntryID(wide), serial, size: 900).isObsolete)
+    let (first, second) = (Self.stored(1, variant: "a"), Self.stored(1, variant: "b"))
+    let removals = index.removalCount
+    #expect(index.put(first, replacing: wide, askedAfter: removals).remove == [EntryID(wide)])
+    #expect(index.find(wide.key).stored.map { EntryID($0) } == [EntryID(first)])
+    #expect(index.put(second, replacing: first).remove.isEmpty, "it depends on the same field")
+    #expect(index.count == 2 && index.removalCount == removals)
+    let newer = CacheFixture.response(url: "http://a.test/1", at: CacheFixture.start + 10)
+    _ = index.put(newer)
+    #expect(index.put(first, replacing: wide, askedAfter: removals).remove.isEmpty)
+    #expect(index.count == 3, "a newer response than the update stays")
+  }
+
   @Test("A response to a request before a removal is not stored") func requestBeforeRemoval() {
     var index = CacheIndex(memoryCapacity: 1 << 20, diskCapacity: 0)
     let stored = Self.stored(1)

@@ -168,15 +168,17 @@ final class CacheStorage: Sendable {
 
   /// Stores a response.
   ///
-  /// - Parameter removals: ``removalCount`` when the request began; `nil` for a response that no removal overtakes.
-  func put(_ stored: StoredResponse, askedAfter removals: UInt64?) {
+  /// - Parameters:
+  ///   - old:      The response before the server updated it.
+  ///   - removals: ``removalCount`` when the request began; `nil` for a response that no removal overtakes.
+  func put(_ stored: StoredResponse, replacing old: StoredResponse? = nil, askedAfter removals: UInt64?) {
     guard stored.hasBody else { return }
     open()
     let id = EntryID(stored)
     let now = clock()
     let (serial, gone, files) = state.withLock { state in
       let (serial, gone) = state.index.put(
-        stored, askedAfter: removals, mayWrite: state.isOpen, now: now)
+        stored, replacing: old, askedAfter: removals, mayWrite: state.isOpen, now: now)
       note(state)
       return (serial, gone, state.files)
     }

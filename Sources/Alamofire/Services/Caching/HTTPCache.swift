@@ -197,8 +197,8 @@ extension HTTPCache: ResponseStore {
     storedResponses.read(key, choosing: choose)
   }
   package var removalCount: UInt64 { storedResponses.removalCount }
-  package func put(_ stored: StoredResponse, askedAfter removals: UInt64) {
-    storedResponses.put(stored, askedAfter: removals)
+  package func put(_ stored: StoredResponse, replacing old: StoredResponse?, askedAfter removals: UInt64) {
+    storedResponses.put(stored, replacing: old, askedAfter: removals)
   }
   package func noteRemoval(of hash: UInt64) -> Bool { storedResponses.noteRemoval(of: hash) }
   package func remove(_ key: CacheKey) { storedResponses.remove(key) }

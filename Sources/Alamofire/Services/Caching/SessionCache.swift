@@ -144,19 +144,21 @@ extension SessionCache {
         Validation.freshened(
           stored, by: candidate.head, fields: FieldDigests(of: candidate.request.fields),
           requestTime: candidate.requestTime,
-          responseTime: candidate.responseTime), by: candidate.request, askedAfter: candidate.removalCount)
+          responseTime: candidate.responseTime), replacing: stored, by: candidate.request,
+        askedAfter: candidate.removalCount)
     } else if candidate.head.status < 500 {
       let updated = Validation.updated(
         stored, byHead: candidate.head, fields: FieldDigests(of: candidate.request.fields),
         requestTime: candidate.requestTime,
         responseTime: candidate.responseTime)
       guard let updated else { return store.remove(key) }
-      store.putConfirmed(updated, by: candidate.request, askedAfter: candidate.removalCount)
+      store.putConfirmed(
+        updated, replacing: stored, by: candidate.request, askedAfter: candidate.removalCount)
     }
   }
 
   private func storeWhole(_ candidate: CacheCandidate) {
-    store?.put(candidate.stored, askedAfter: candidate.removalCount)
+    store?.put(candidate.stored, replacing: nil, askedAfter: candidate.removalCount)
   }
 
   /// Stores a partial response, combined with stored parts of the same version (RFC 9111 §3.4). Returns false.
@@ -166,7 +168,8 @@ extension SessionCache {
       let stored = PartialContent.combined(
         part, with: store.read(part.key) { $0.first { $0.selection == part.selection } })
     else { return false }
-    store.putConfirmed(stored, by: candidate.request, askedAfter: candidate.removalCount)
+    store.putConfirmed(
+      stored, replacing: nil, by: candidate.request, askedAfter: candidate.removalCount)
     return false
   }
 
@@ -179,7 +182,7 @@ extension SessionCache {
         responseTime: candidate.responseTime, staysInMemory: !candidate.request.profile.isUsual)
     }
     if let stored {
-      store?.put(stored, askedAfter: candidate.removalCount)
+      store?.put(stored, replacing: nil, askedAfter: candidate.removalCount)
     } else {
       store?.remove(key)
     }
@@ -233,7 +236,8 @@ extension SessionCache {
       Validation.freshened(
         stored, by: candidate.head, fields: FieldDigests(of: candidate.request.fields),
         requestTime: candidate.requestTime,
-        responseTime: candidate.responseTime), by: candidate.request, askedAfter: candidate.removalCount)
+        responseTime: candidate.responseTime), replacing: stored, by: candidate.request,
+      askedAfter: candidate.removalCount)
   }
 }
 
@@ -261,25 +265,32 @@ package protocol ResponseStore: AnyObject, Sendable {
   var removalCount: UInt64 { get }
   /// Stores a response, replacing an equivalent one, unless something was removed for its URL after removal number
   /// `removals`. Fast if ``waits`` is false.
-  func put(_ stored: StoredResponse, askedAfter removals: UInt64)
+  ///
+  /// - Parameter old: The response before the server updated it. It is dropped if it depends on other fields.
+  func put(_ stored: StoredResponse, replacing old: StoredResponse?, askedAfter removals: UInt64)
   /// Counts a removal of all responses for a URL with this hash, so that none that is on its way is stored. Returns
   /// false, and has no effect, if ``remove(_:)`` has to be called, because there may be such a response. Fast.
   func noteRemoval(of hash: UInt64) -> Bool
   /// Removes all responses for a URL. Fast if ``waits`` is false.
   func remove(_ key: CacheKey)
-  /// Whether ``put(_:askedAfter:)`` and ``remove(_:)`` may wait for a disk, or run code of a user.
+  /// Whether ``put(_:replacing:askedAfter:)`` and ``remove(_:)`` may wait for a disk, or run code of a user.
   var waits: Bool { get }
 }
 
 extension ResponseStore {
   /// Stores a response that a server has validated, unless its updated fields forbid it. Each validation may add
   /// fields, so the response is removed when they exceed the limit of the request for a header.
-  func putConfirmed(_ stored: StoredResponse, by request: WireRequest, askedAfter removals: UInt64) {
+  ///
+  /// - Parameter old: The response before the update.
+  func putConfirmed(
+    _ stored: StoredResponse, replacing old: StoredResponse?, by request: WireRequest,
+    askedAfter removals: UInt64
+  ) {
     let isForbidden = stored.control.noStore && !stored.control.mustUnderstand
     if isForbidden || !request.accepts(stored.head) {
       remove(stored.key)
     } else {
-      put(stored, askedAfter: removals)
+      put(stored, replacing: old, askedAfter: removals)
     }
   }
 }

@@ -55,7 +55,8 @@ package final class URLCacheStorage: ResponseStore {
 
   package var removalCount: UInt64 { removals.withLock { $0.count } }
 
-  package func put(_ stored: StoredResponse, askedAfter count: UInt64) {
+  // One response of each URL is stored, so that an update always replaces it.
+  package func put(_ stored: StoredResponse, replacing _: StoredResponse?, askedAfter count: UInt64) {
     guard !isOvertaken(stored.key, since: count) else { return }
     store(stored)
     // A removal may have come in between.

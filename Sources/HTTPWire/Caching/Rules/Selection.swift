@@ -40,6 +40,9 @@ package struct Selection: Sendable, Equatable {
     fields = names.sorted().map { Field(name: $0, digest: digests[$0]) }
   }
 
+  /// Whether two responses depend on the same fields, whatever the values are.
+  func hasSameNames(as other: Selection) -> Bool { fields.map(\.name) == other.fields.map(\.name) }
+
   /// Whether the response is for a request with these fields. `*` is for none.
   package func includes(_ request: inout FieldDigests) -> Bool {
     fields.allSatisfy { $0.name != "*" && request[$0.name] == $0.digest }

@@ -119,15 +119,18 @@ package struct CacheIndex: Sendable {
   /// Puts a response there. Returns the number of the file to write, if there is one, and those to remove.
   ///
   /// - Parameters:
+  ///   - old:      The response before the server updated it. It is dropped if the update changed the names of the
+  ///     selecting fields. Otherwise it would still answer requests that the updated one no longer answers.
   ///   - removals: ``removalCount`` when its request began; `nil` for a response that cannot be overtaken by a removal.
   ///   - mayWrite: Whether there is a folder for files.
   ///   - now:      Seconds since 1970; a later time was noted before the clock was set back.
   package mutating func put(
-    _ stored: StoredResponse, askedAfter removals: UInt64? = nil, mayWrite: Bool = true, now: Int64 = .max
+    _ stored: StoredResponse, replacing old: StoredResponse? = nil, askedAfter removals: UInt64? = nil,
+    mayWrite: Bool = true, now: Int64 = .max
   ) -> (write: UInt64?, remove: [EntryID]) {
     let id = EntryID(stored)
-    if let removals, isOvertaken(stored, id, removals, now) { return (nil, []) }
-    var gone: [EntryID] = []
+    var gone = drop(old, updatedTo: stored, removals, now)
+    if isOvertaken(stored, id, removals, now) { return (nil, gone) }
     var list = (variants[id.hash] ?? []).filter { $0.number != id.variant }
     while list.count >= Self.variantLimit {
       gone += drop(EntryID(hash: id.hash, variant: list.removeFirst().number))
@@ -152,10 +155,20 @@ package struct CacheIndex: Sendable {
     return (lastSerial, gone)
   }
 
+  /// Drops a response that depends on other fields than its update, unless it was replaced since. Returns its file.
+  private mutating func drop(
+    _ old: StoredResponse?, updatedTo stored: StoredResponse, _ count: UInt64?, _ now: Int64
+  ) -> [EntryID] {
+    guard let old, !old.selection.hasSameNames(as: stored.selection) else { return [] }
+    let id = EntryID(old)
+    return isOvertaken(stored, id, count, now) ? [] : drop(id)
+  }
+
   /// Whether the response is obsolete: there was a removal after its request, or the stored response is newer.
   private func isOvertaken(
-    _ stored: StoredResponse, _ id: EntryID, _ count: UInt64, _ now: Int64
+    _ stored: StoredResponse, _ id: EntryID, _ count: UInt64?, _ now: Int64
   ) -> Bool {
+    guard let count else { return false }
     if removals.concerns(id.hash, after: count) { return true }
     guard let other = variant(id), other.overtakes(stored) else { return false }
     return !Self.wasSetBack(from: Int64(other.requestTime), to: now)
