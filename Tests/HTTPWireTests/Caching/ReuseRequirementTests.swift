@@ -298,6 +298,26 @@ import Testing
     #expect(updated(404) == nil)
   }
 
+  @Test("A HEAD response with another length than a stored body without Content-Length invalidates it")
+  func lengthOfHead() {
+    func isUpdated(_ stored: [(String, String)], _ fields: (String, String)...) -> Bool {
+      Validation.updated(
+        Fixture.response(stored, body: "body"),
+        byHead: ResponseHead(status: 200, fields: Fixture.headers(fields)), fields: Fixture.digests([]),
+        requestTime: Fixture.start + 5, responseTime: Fixture.start + 5) != nil
+    }
+    #expect(isUpdated([]) && isUpdated([], ("Content-Length", "4")))
+    #expect(!isUpdated([], ("Content-Length", "100")))
+    #expect(!isUpdated([], ("Content-Length", "many")))
+    #expect(!isUpdated([], ("Content-Length", "4"), ("Content-Encoding", "gzip")))
+    let date = Fixture.date(Fixture.start - 500)
+    let encoded = [("Content-Encoding", "gzip"), ("ETag", "\"1\""), ("Last-Modified", date)]
+    #expect(isUpdated(encoded))
+    #expect(!isUpdated(encoded, ("Content-Length", "4")), "the length before decoding is unknown")
+    #expect(isUpdated(encoded, ("Content-Length", "100"), ("ETag", "\"1\"")))
+    #expect(isUpdated(encoded, ("Content-Length", "100"), ("Last-Modified", date)))
+  }
+
   // MARK: §4.4
 
   @Test("Unsafe methods invalidate") func unsafeMethodsInvalidate() {

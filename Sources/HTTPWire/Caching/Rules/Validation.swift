@@ -110,13 +110,26 @@ package enum Validation {
       guard let text = new.value(of: name) else { return true }
       return text == old.value(of: name)
     }
-    let lengths = (new.value(of: "Content-Length"), old.value(of: "Content-Length"))
-    let isSameLength = lengths.0 == nil || lengths.1 == nil || lengths.0 == lengths.1
-    guard head.status == stored.head.status, isSame("ETag"), isSame("Last-Modified"), isSameLength else {
-      return nil
-    }
+    guard head.status == stored.head.status, isSame("ETag"), isSame("Last-Modified"),
+      hasSameLength(new, as: stored)
+    else { return nil }
     return freshened(
       stored, by: head, fields: fields, requestTime: requestTime, responseTime: responseTime)
+  }
+
+  /// Whether the length in the response to a HEAD, if there is one, is the length of the stored response.
+  ///
+  /// - Parameter new: The fields of the response. Their validators, if there are any, equal the stored ones.
+  private static func hasSameLength(_ new: FieldBlock, as stored: StoredResponse) -> Bool {
+    guard let length = new.value(of: "Content-Length") else { return true }
+    let old = stored.head.block
+    if let own = old.value(of: "Content-Length") { return length == own }
+    // A body that came in chunks has no field for its length. It is stored decoded, and so its length as it was sent is
+    // unknown if it was encoded.
+    guard old.contains("Content-Encoding") || new.contains("Content-Encoding") else {
+      return Int(length) == stored.bodyLength
+    }
+    return new.contains("ETag") || new.contains("Last-Modified")
   }
 }
 
