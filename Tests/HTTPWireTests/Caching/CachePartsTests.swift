@@ -151,6 +151,33 @@ import Testing
     #expect(copy.requestTime == 5 && copy.responseTime == -6 && copy.attachment == Data([9]))
   }
 
+  /// An object that the bytes of a file retain.
+  private final class FileToken: Sendable {}
+
+  @Test("A response does not retain the bytes that it was read from", arguments: [0, 100])
+  func releasedBytes(attachment: Int) throws {
+    weak var token: FileToken?
+    func read() -> StoredResponse? {
+      let bytes = StoredResponse(
+        key: CacheKey("http://a.test/") ?? CacheKey("", Origin(scheme: "http", host: "", port: nil)),
+        head: ResponseHead(status: 200), body: Data(count: 65_536),
+        selection: Selection(fields: [.init(name: "accept", digest: "ab")]), requestTime: 0,
+        responseTime: 0, attachment: Data(count: attachment)
+      ).encoded
+      let owner = FileToken()
+      token = owner
+      let memory = UnsafeMutableRawPointer.allocate(byteCount: bytes.count, alignment: 1)
+      UnsafeMutableRawBufferPointer(start: memory, count: bytes.count).copyBytes(from: bytes)
+      let file = Data(
+        bytesNoCopy: memory, count: bytes.count,
+        deallocator: .custom { memory, _ in withExtendedLifetime(owner) { memory.deallocate() } })
+      return StoredResponse.decode(file)
+    }
+    let stored = try #require(read())
+    #expect(token == nil)
+    #expect(stored.body.count == 65_536 && stored.attachment == Data(count: attachment))
+  }
+
   @Test("A response is read without its body") func storedHead() throws {
     let whole = CacheFixture.response([("ETag", "\"1\"")], body: "0123456789")
     let bytes = whole.encoded

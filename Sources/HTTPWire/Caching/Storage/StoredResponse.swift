@@ -207,11 +207,12 @@ extension StoredResponse {
     guard reader.isAtEnd, let request = Self.time(requestTime), let response = Self.time(responseTime) else {
       return nil
     }
+    // Copied, because a slice, even an empty one, retains all bytes of the file.
     self.init(
       key: key,
       head: ResponseHead(status: Int(status), version: version, block: FieldBlock(bytes: Array(block))),
       body: body, bodyLength: bodyLength, selection: Selection(fields: fields), requestTime: request,
-      responseTime: response, attachment: attachment)
+      responseTime: response, attachment: Data(attachment))
   }
 
   /// Returns a moment, unless sums with it could overflow.
