@@ -82,6 +82,34 @@ import Testing
     #expect(await Self.get(other, as: nil).description == "200 \(Self.field("ada")) c")
   }
 
+  @Test("An unsafe request invalidates responses to requests with other trust settings", .steps)
+  func unsafeRequestOfOthers() async {
+    let fixture = CacheFixture(
+      FakeTransport { request, index in
+        request.method == "GET"
+          ? .cacheable("\(index)", "max-age=600") : .status(201, headers: [("Location", "/y")])
+      })
+    func send(_ method: HTTPMethod = .get, _ path: String = "x", trusting file: String? = nil) async -> String
+    {
+      let request = fixture.session.request("http://a.test/\(path)", method: method).transportOptions {
+        if let file { $0.trustStore = .file(file) }
+      }
+      return CacheFixture.Received(await request.end()).description
+    }
+    step("responses are stored")
+    #expect(await send(trusting: "/a") == "200 0 n")
+    #expect(await send(.get, "y", trusting: "/a") == "200 1 n")
+    #expect(await send() == "200 2 n")
+    #expect(await send(trusting: "/a") == "200 0 c")
+    for file in [nil, "/b"] {
+      step("a POST with \(file ?? "the trust store of the system")")
+      #expect(await send(.post, trusting: file).hasPrefix("201"))
+      #expect(await send(trusting: "/a").hasSuffix("n"))
+      #expect(await send(.get, "y", trusting: "/a").hasSuffix("n"), "the Location names it")
+      #expect(await send().hasSuffix("n"))
+    }
+  }
+
   /// A request for a stored response, and the response of the server to it.
   struct Update: Sendable {
     var method = HTTPMethod.get

@@ -201,5 +201,7 @@ extension HTTPCache: ResponseStore {
     storedResponses.put(stored, replacing: old, askedAfter: removals)
   }
   package func noteRemoval(of hash: UInt64) -> Bool { storedResponses.noteRemoval(of: hash) }
-  package func remove(_ key: CacheKey) { storedResponses.remove(key) }
+  package func remove(_ key: CacheKey, inAllPartitions: Bool) {
+    storedResponses.remove(key, inAllPartitions: inAllPartitions)
+  }
 }

@@ -49,12 +49,6 @@ package final class SessionCache: Sendable {
     CacheKey(request.url, request.origin, partition: partition(of: request.profile))
   }
 
-  /// Returns the keys of a response that `key` names: for every session, and for this session only.
-  func keys(of key: CacheKey, for profile: ConnectionProfile) -> [CacheKey] {
-    guard let target = profile.isUsual ? nil : WireTarget(key.url) else { return [key] }
-    return [key, CacheKey(target.url, target.origin, partition: partition(of: profile))]
-  }
-
   private func partition(of profile: ConnectionProfile) -> String {
     profile.isUsual ? "" : "\(number).\(profile.cachePartition)"
   }
@@ -108,7 +102,8 @@ extension SessionCache {
     guard Invalidation.isSafe(request.method) else {
       let named = Invalidation.keys(
         method: request.method, url: request.url, origin: request.origin, head: candidate.head)
-      for key in named.flatMap({ keys(of: $0, for: request.profile) }) { store.remove(key) }
+      // The request has changed the resource, whatever identity or trust store other requests for it have.
+      for key in named { store.remove(key, inAllPartitions: true) }
       return false
     }
     if request.method == "HEAD" || candidate.head.status == 304 {
@@ -272,12 +267,17 @@ package protocol ResponseStore: AnyObject, Sendable {
   /// false, and has no effect, if ``remove(_:)`` has to be called, because there may be such a response. Fast.
   func noteRemoval(of hash: UInt64) -> Bool
   /// Removes all responses for a URL. Fast if ``waits`` is false.
-  func remove(_ key: CacheKey)
+  ///
+  /// - Parameter inAllPartitions: Whether the partition of the key does not count.
+  func remove(_ key: CacheKey, inAllPartitions: Bool)
   /// Whether ``put(_:replacing:askedAfter:)`` and ``remove(_:)`` may wait for a disk, or run code of a user.
   var waits: Bool { get }
 }
 
 extension ResponseStore {
+  /// Removes all responses for a URL in the partition of the key. Fast if ``waits`` is false.
+  func remove(_ key: CacheKey) { remove(key, inAllPartitions: false) }
+
   /// Stores a response that a server has validated, unless its updated fields forbid it. Each validation may add
   /// fields, so the response is removed when they exceed the limit of the request for a header.
   ///

@@ -84,7 +84,8 @@ package final class URLCacheStorage: ResponseStore {
   // Only a removal tells whether there is one.
   package func noteRemoval(of hash: UInt64) -> Bool { false }
 
-  package func remove(_ key: CacheKey) {
+  // Responses of single sessions are not stored there, so the other partitions are empty.
+  package func remove(_ key: CacheKey, inAllPartitions _: Bool) {
     removals.withLock { $0.note(key.hash) }
     if let request = Self.request(for: key) { cache.removeCachedResponse(for: request) }
   }
