@@ -5,6 +5,26 @@ import HTTPWire
 
 /// The state of the cache's part in a hop.
 struct HopCache: Sendable {
+  /// The source of the response of the hop.
+  enum ResponseSource: Sendable {
+    case server
+    /// A stored response that no server has confirmed.
+    case stored
+    /// A stored response that the 304 with this head has confirmed.
+    case confirmed(by: ResponseHead)
+
+    /// Returns the head that the server sent for the response of the hop; `nil` if it sent none.
+    ///
+    /// - Parameter response: The head of the response, which may have fields of earlier ones if it was stored.
+    func sentHead(_ response: ResponseHead) -> ResponseHead? {
+      switch self {
+      case .server: response
+      case .stored: nil
+      case .confirmed(let head): head
+      }
+    }
+  }
+
   /// The policy of the caller's request, which is read once for each hop.
   var requested = URLRequest.CachePolicy.useProtocolCachePolicy
   /// Whether a stored response can answer the hop, which is decided once for each hop.
@@ -14,8 +34,7 @@ struct HopCache: Sendable {
   var removalCount: UInt64 = 0
   /// The stored response that answers the hop.
   var answer: StoredAnswer?
-  /// Whether the hop is answered by a stored response that no server has confirmed.
-  var isUnconfirmed = false
+  var source = ResponseSource.server
   var revalidation: Revalidation?
   /// Whether observers know the task of the attempt, so that they can be asked about storing.
   var taskIsAnnounced = false
@@ -25,7 +44,7 @@ struct HopCache: Sendable {
 extension HopLoop {
   /// Decides from memory whether the cache has to be asked. Allocates nothing for a request without `Cache-Control`.
   mutating func applyCachePolicy() -> CacheVerdict {
-    caching.isUnconfirmed = false
+    caching.source = .server
     caching.mayAnswer = isAnsweredFromCache
     caching.policy = policy()
     return caching.policy == nil ? .none : .lookUp
@@ -193,7 +212,7 @@ extension HopLoop {
 
   mutating func replay() -> Outcome<HopLoop> {
     guard let answer = caching.answer.take() else { return .event(.cache(.send)) }
-    caching.isUnconfirmed = !answer.isConfirmed
+    if !answer.isConfirmed { caching.source = .stored }
     return replay(answer, of: outgoing) { hops, result in .event(hops.replayed(result)) }
   }
 

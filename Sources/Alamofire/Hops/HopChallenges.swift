@@ -13,9 +13,10 @@ extension HopLoop {
     let request = request
     let memory = services.credentials
     guard head.status == 401 else {
-      // No server has seen a credential that was not sent. A response that is `public` answers any.
-      guard head.judgesCredentials, !caching.isUnconfirmed else { return .done }
-      let info = AuthenticationInfo(head.block.values(of: "Authentication-Info"))
+      // No server has seen a credential that was not sent. A response that is `public` answers any. The next
+      // nonce in a stored response was for the request after that response.
+      guard let sent = caching.source.sentHead(head), sent.judgesCredentials else { return .done }
+      let info = AuthenticationInfo(sent.block.values(of: "Authentication-Info"))
       memory.accepted(
         proof, origin: request.origin, target: ProtectionDomain.target(of: request.url),
         nextNonce: info.nextNonce)

@@ -61,7 +61,7 @@ extension HopLoop {
         }
         if let metrics = failure.metrics { hops.recordHop(metrics, nil, as: request) }
       }
-      return try hops.answer(with: stored, isConfirmed: false, in: store, orRemove: true)
+      return try hops.answer(with: stored, confirmedBy: nil, in: store, orRemove: true)
     }
   }
 
@@ -131,28 +131,32 @@ extension HopLoop {
       stored, by: response.head, fields: FieldDigests(of: outgoing.fields),
       requestTime: response.requestTime(now),
       responseTime: now)
-    let (count, request) = (caching.removalCount, outgoing)
+    let (count, request, head) = (caching.removalCount, outgoing, response.head)
     guard store.waits else {
       store.putConfirmed(fresh, replacing: stored, by: request, askedAfter: count)
-      return try answer(with: fresh, isConfirmed: true, in: store, orRemove: removes)
+      return try answer(with: fresh, confirmedBy: head, in: store, orRemove: removes)
     }
     return .task {
       store.putConfirmed(fresh, replacing: stored, by: request, askedAfter: count)
     } then: { (hops, _) throws(AFError) in
-      try hops.answer(with: fresh, isConfirmed: true, in: store, orRemove: removes)
+      try hops.answer(with: fresh, confirmedBy: head, in: store, orRemove: removes)
     }
   }
 
   /// Answers with a stored response, or sends the request if that is not possible.
   ///
-  /// - Parameter removes: Whether the response is removed if it cannot be used for the request.
+  /// - Parameters:
+  ///   - head:    The head of the 304 that has confirmed the response; `nil` without one.
+  ///   - removes: Whether the response is removed if it cannot be used for the request.
   private mutating func answer(
-    with stored: StoredResponse, isConfirmed: Bool, in store: any ResponseStore, orRemove removes: Bool
+    with stored: StoredResponse, confirmedBy head: ResponseHead?, in store: any ResponseStore,
+    orRemove removes: Bool
   ) throws(AFError) -> Outcome<HopLoop> {
-    guard hasAnswer(stored, isConfirmed: isConfirmed) else {
+    guard hasAnswer(stored, isConfirmed: head != nil) else {
       if removes { return send(without: stored, in: store) }
       return try sendAfterRevalidation()
     }
+    if let head { caching.source = .confirmed(by: head) }
     return .event(.cache(.replay))
   }
 }

@@ -154,6 +154,22 @@ struct DigestTests {
     #expect(fake.requests.last.map { Self.authorization($0)["nc"] } == "00000001")
   }
 
+  @Test("The next nonce of a stored response is not used again after a 304", arguments: [nil, "n4"])
+  func nextNonceOfStoredResponse(later: String?) async {
+    func info(_ nonce: String) -> (String, String) { ("Authentication-Info", "nextnonce=\"\(nonce)\"") }
+    let fake = FakeTransport(
+      .challenge(Self.digest), .cacheable("one", "public, no-cache", tag: "1", info("n2")),
+      .status(200, "two", headers: [info("n3")]),
+      .status(304, headers: [("ETag", "\"1\"")] + (later.map { [info($0)] } ?? [])), .text("in"))
+    let fixture = CacheFixture(fake)
+    for path in ["x", "y", "x", "z"] {
+      #expect(await ask(fixture.session, "http://a.test/\(path)") == 200, "\(path)")
+    }
+    #expect(fake.requests.map { $0.value("If-None-Match") } == [nil, nil, nil, "\"1\"", nil])
+    let nonces = fake.requests.map { Self.authorization($0)["nonce"] }
+    #expect(nonces == [nil, "n1", "n2", "n3", later ?? "n3"])
+  }
+
   // MARK: Requests that are sent again
 
   /// Returns the count of the nonce in each request. A server accepts each count once (RFC 7616 §3.4).
