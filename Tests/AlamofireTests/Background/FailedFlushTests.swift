@@ -36,6 +36,27 @@ import Testing
     if case .failure(let failure) = transfer.write({ _ in (.more, size) }) { failure.kind } else { nil }
   }
 
+  /// Makes the plan of a download.
+  ///
+  /// - Parameter isLosing: Whether bytes are lost when the file is closed, as network file systems report it.
+  private func plan(of transfer: BackgroundTransfer, isLosing: Bool = true) -> DownloadPlan {
+    DownloadPlan(
+      resuming: nil, destination: nil, transfer: transfer,
+      close: { descriptor in
+        close(descriptor)
+        return isLosing ? EDQUOT : 0
+      })
+  }
+
+  /// Writes the first bytes of a response that can be continued. Returns the sink.
+  private func written(_ plan: DownloadPlan) throws -> any BodySink {
+    let sink = try plan.sink(method: "GET", fields: [], profile: ConnectionProfile())
+    let head = ResponseHead(status: 200, fields: [HTTPHeader(name: "ETag", value: "\"v\"")])
+    #expect(sink.begin(head, wake: {}) == nil)
+    _ = Array("text".utf8).withUnsafeBytes { sink.receive($0) }
+    return sink
+  }
+
   @Test("A file that was flushed is noted as complete") func flushed() throws {
     files.isFailing = false
     let transfer = try begun()
@@ -73,22 +94,31 @@ import Testing
   func lostAtClose(isFinished: Bool) throws {
     files.isFailing = false
     let transfer = try begun()
-    let plan = DownloadPlan(
-      resuming: nil, destination: nil, transfer: transfer,
-      close: { descriptor in
-        close(descriptor)
-        return EDQUOT
-      })
-    let sink = try plan.sink(method: "GET", fields: [], profile: ConnectionProfile())
-    let head = ResponseHead(status: 200, fields: [HTTPHeader(name: "ETag", value: "\"v\"")])
-    #expect(sink.begin(head, wake: {}) == nil)
-    _ = Array("text".utf8).withUnsafeBytes { sink.receive($0) }
+    let plan = plan(of: transfer)
+    let sink = try written(plan)
     #expect(transfer.part?.size == 4)
     if isFinished { #expect(sink.finish()?.kind == .cannotWriteFile) } else { plan.finishFile() }
     #expect(transfer.part == nil)
     let later = BackgroundTransfers(identifier: "tests", files: .success(files), isDiscretionary: false)
     #expect(try #require(later.restore().first).part == nil)
     #expect(throws: AFError.self) { try transfer.noteCompleted() }
+  }
+
+  @Test(
+    "If bytes are lost when the end of a session closes the file, the next one begins with the first byte",
+    arguments: [true, false])
+  func lostAtEndOfSession(isLost: Bool) throws {
+    files.isFailing = false
+    let transfer = try begun()
+    let plan = plan(of: transfer, isLosing: isLost)
+    let sink = try written(plan)
+    transfer.owner.close()
+    #expect(sink.finish() == nil)
+    plan.close()
+    let later = BackgroundTransfers(identifier: "tests", files: .success(files), isDiscretionary: false)
+    let restored = try #require(later.restore().first)
+    let size: Int64? = isLost ? nil : 4
+    #expect(restored.part?.size == size)
   }
 
   @Test("A response whose head cannot be noted does not replace the bytes of an earlier one")

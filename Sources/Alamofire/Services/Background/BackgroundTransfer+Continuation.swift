@@ -136,7 +136,7 @@ final class JournalledFile: BodySink {
   }
 
   func begin(_ head: ResponseHead, wake: @escaping @Sendable () -> Void) -> TransportFailure? {
-    transfer.begin(head) { (file.begin(head, wake: wake), file.isAside ? nil : file.size) }
+    transfer.begin(head, of: file) { (file.begin(head, wake: wake), file.isAside ? nil : file.size) }
   }
 
   func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception {

@@ -1,51 +1,12 @@
 import Foundation
 import FoundationNetworking
-import HTTPSystem
+package import HTTPSystem
 import HTTPWire
 import Synchronization
 
 /// A download or an upload of a background session, with its journal. Requests, their files and the steps of their
 /// attempts report each step to it that another process would have to know.
 package final class BackgroundTransfer: Sendable {
-  private enum Phase {
-    case open
-    /// The response handlers have returned.
-    case removed
-    /// The session has ended.
-    case closed
-  }
-
-  private struct State {
-    /// `nil` until the first record is written.
-    var journal: TransferJournal?
-    var phase = Phase.open
-    /// The number of times that the request was sent again after its end.
-    var run = 0
-    /// The number of bytes that were on the disk, or being written to it, at the last time.
-    var synchronizedSize: Int64 = 0
-    /// Whether bytes of the file were lost, because they could not be flushed to the disk. Later flushes may succeed.
-    var hasLostBytes = false
-    var earliestBegin: Date?
-    /// The request before its adaptation; `nil` once the journal has it.
-    var initialRequest: URLRequest?
-    var hasTurn = false
-    /// The number of responses whose body was begun.
-    var responseCount = 0
-    /// The number of the response with the first byte of the file. Later responses continued the file.
-    var firstResponse = 0
-    /// The body of an upload until the first record is written.
-    var adoptedFile: TransferDescription.BodyFile?
-    /// Whether a redirect was followed since the request was noted as sent.
-    var isRedirected = false
-    /// Whether the journal lacks the record that the file was not moved, because it could not be written.
-    var lacksRestart = false
-
-    /// Whether steps are recorded.
-    var isOpen: Bool { phase == .open }
-    /// The transfer as its journal describes it.
-    var stored: JournalState? { journal?.state }
-  }
-
   package let id: UUID
   /// Whether an earlier process created the transfer.
   package let isRestored: Bool
@@ -57,7 +18,7 @@ package final class BackgroundTransfer: Sendable {
   let owner: BackgroundTransfers
   /// The steps of the transfer, its journal and its files, for the loop and attempts. The journal and the bytes are
   /// written under this lock, so that no byte is written after the end of a session.
-  private let state: Mutex<State>
+  private let state: Mutex<TransferState>
 
   /// Makes a transfer.
   ///
@@ -67,7 +28,7 @@ package final class BackgroundTransfer: Sendable {
     self.owner = owner
     isRestored = journal != nil
     mayHaveBeenDelivered = journal?.state.isDelivering ?? false
-    state = Mutex(State(journal: journal))
+    state = Mutex(TransferState(journal: journal))
   }
 
   deinit { owner.forget(id) }
@@ -183,7 +144,7 @@ package final class BackgroundTransfer: Sendable {
   }
 
   /// Appends a record. Returns the number of the error, if there is one.
-  private func append(_ record: JournalRecord, to state: inout State) -> Int32? {
+  private func append(_ record: JournalRecord, to state: inout TransferState) -> Int32? {
     guard state.journal != nil else { return EINVAL }
     return state.journal?.append(record, in: try? owner.files())
   }
@@ -195,7 +156,7 @@ package final class BackgroundTransfer: Sendable {
     if let code { throw owner.failure(code) }
   }
 
-  private func noteSent(in state: inout State) -> Int32? {
+  private func noteSent(in state: inout TransferState) -> Int32? {
     guard state.isOpen, let description = state.stored?.description else { return nil }
     state.isRedirected = false
     guard description.isIdempotent else { return append(.sent, to: &state) }
@@ -226,13 +187,16 @@ package final class BackgroundTransfer: Sendable {
   /// Begins the file of a response, unless the session has ended, and then notes the head. The head is noted last,
   /// because the bytes of the earlier response are lost only when the new file has begun.
   ///
-  /// - Parameter body: Begins the file, and returns its size; `nil` if another file begins, which is not recorded.
+  /// - Parameters:
+  ///   - file: The file that begins, or another one instead of it. Default: one that needs no closing.
+  ///   - body: Begins the file, and returns its size; `nil` if another file begins, which is not recorded.
   package func begin(
-    _ head: ResponseHead, _ body: () -> (TransportFailure?, size: Int64?)
+    _ head: ResponseHead, of file: FileSink? = nil, _ body: () -> (TransportFailure?, size: Int64?)
   ) -> TransportFailure? {
     let boot = owner.boot
     return state.withLock { state in
       guard state.isOpen else { return Self.ended }
+      state.file = file
       // Another process would move the bytes of this response, or take another file at the destination for them.
       if state.lacksRestart {
         let code = append(.restarted, to: &state)
@@ -297,11 +261,13 @@ package final class BackgroundTransfer: Sendable {
 
   /// Removes the file, so that no attempt continues it. By default, bytes of the last response were lost.
   func noteLostBytes(ofResponse number: Int? = nil) {
-    state.withLock { state in
-      guard state.isOpen, number ?? state.responseCount >= state.firstResponse else { return }
-      state.hasLostBytes = true
-      (try? owner.files())?.remove(names.file)
-    }
+    state.withLock { noteLostBytes(ofResponse: number, in: &$0) }
+  }
+
+  private func noteLostBytes(ofResponse number: Int? = nil, in state: inout TransferState) {
+    guard state.isOpen, number ?? state.responseCount >= state.firstResponse else { return }
+    state.hasLostBytes = true
+    (try? owner.files())?.remove(names.file)
   }
 
   /// Reads bytes of the body of an upload, unless the session has ended. The last ones are noted before they can be
@@ -430,7 +396,17 @@ package final class BackgroundTransfer: Sendable {
 
   /// Records no further step, because the session has ended. The next session continues from here, unless the transfer
   /// was removed.
-  package func suspend() { state.withLock { if $0.isOpen { $0.phase = .closed } } }
+  package func suspend() {
+    state.withLock { state in
+      guard state.isOpen else { return }
+      // Some file systems report only now that bytes were lost. Afterwards the file may belong to the next session.
+      if let file = state.file {
+        file.unlock()
+        if file.hasLostBytes, !file.isAside { noteLostBytes(in: &state) }
+      }
+      state.phase = .closed
+    }
+  }
 
   /// Forgets the outcome, because the caller sends the finished request again: the journal begins again. The file of an
   /// incomplete download stays, so that it is continued. Does nothing if the session has ended.
@@ -446,13 +422,14 @@ package final class BackgroundTransfer: Sendable {
     }
   }
 
-  private func renew(_ state: inout State, _ files: any TransferFiles, _ upload: StoredUpload?) {
+  private func renew(_ state: inout TransferState, _ files: any TransferFiles, _ upload: StoredUpload?) {
     for name in [names.file, names.answer] { files.remove(name) }
     // The request and the body of another process are known only from the journal. Others are created again if their
     // files were removed.
     let description = state.isOpen || isRestored ? state.stored?.description : nil
     files.remove(names.journal)
-    state = State(phase: .open, run: state.run, earliestBegin: state.earliestBegin, hasTurn: state.hasTurn)
+    state = TransferState(
+      phase: .open, run: state.run, earliestBegin: state.earliestBegin, hasTurn: state.hasTurn)
     guard let description else { return }
     var records = [JournalRecord.described(description)]
     if let upload { records.append(.uploading(upload, mayBeComplete: true)) }

@@ -1,0 +1,49 @@
+import Foundation
+import FoundationNetworking
+import HTTPSystem
+import HTTPWire
+
+extension BackgroundTransfer {
+  /// The use of the transfer by its session.
+  enum TransferPhase {
+    case open
+    /// The response handlers have returned.
+    case removed
+    /// The session has ended.
+    case closed
+  }
+
+  /// The steps of the transfer, its journal and its files.
+  struct TransferState {
+    /// `nil` until the first record is written.
+    var journal: TransferJournal?
+    var phase = TransferPhase.open
+    /// The number of times that the request was sent again after its end.
+    var run = 0
+    /// The number of bytes that were on the disk, or being written to it, at the last time.
+    var synchronizedSize: Int64 = 0
+    /// Whether bytes of the file were lost, because they could not be flushed to the disk. Later flushes may succeed.
+    var hasLostBytes = false
+    /// The file of the last response, which is closed at the end of the session.
+    weak var file: FileSink?
+    var earliestBegin: Date?
+    /// The request before its adaptation; `nil` once the journal has it.
+    var initialRequest: URLRequest?
+    var hasTurn = false
+    /// The number of responses whose body was begun.
+    var responseCount = 0
+    /// The number of the response with the first byte of the file. Later responses continued the file.
+    var firstResponse = 0
+    /// The body of an upload until the first record is written.
+    var adoptedFile: TransferDescription.BodyFile?
+    /// Whether a redirect was followed since the request was noted as sent.
+    var isRedirected = false
+    /// Whether the journal lacks the record that the file was not moved, because it could not be written.
+    var lacksRestart = false
+
+    /// Whether steps are recorded.
+    var isOpen: Bool { phase == .open }
+    /// The transfer as its journal describes it.
+    var stored: JournalState? { journal?.state }
+  }
+}
