@@ -57,6 +57,10 @@ import Testing
     return sink
   }
 
+  private func finishOnLoop(_ sink: any BodySink) -> TransportFailure? {
+    UnflushableFiles.$isOnLoop.withValue(true) { sink.finish() }
+  }
+
   @Test("A file that was flushed is noted as complete") func flushed() throws {
     files.isFailing = false
     let transfer = try begun()
@@ -91,7 +95,7 @@ import Testing
   @Test(
     "If bytes are lost when the file is closed, another attempt or process begins with its first byte",
     arguments: [true, false])
-  func lostAtClose(isFinished: Bool) throws {
+  func lostAtClose(isFinished: Bool) async throws {
     files.isFailing = false
     let transfer = try begun()
     let plan = plan(of: transfer)
@@ -99,8 +103,30 @@ import Testing
     #expect(transfer.part?.size == 4)
     if isFinished { #expect(sink.finish()?.kind == .cannotWriteFile) } else { plan.finishFile() }
     #expect(transfer.part == nil)
+    #expect(await eventually { files.size(of: transfer.names.file) == nil })
     let later = BackgroundTransfers(identifier: "tests", files: .success(files), isDiscretionary: false)
     #expect(try #require(later.restore().first).part == nil)
+    #expect(throws: AFError.self) { try transfer.noteCompleted() }
+  }
+
+  @Test("A file whose bytes were lost is removed on another thread than the one that has closed it")
+  func removalOfLostFile() async throws {
+    files.isFailing = false
+    let transfer = try begun()
+    let sink = try written(plan(of: transfer))
+    #expect(finishOnLoop(sink)?.kind == .cannotWriteFile)
+    #expect(await eventually { files.removed.map(\.name) == [transfer.names.file] })
+    #expect(files.removed.allSatisfy { !$0.isOnLoop })
+  }
+
+  @Test("A file whose bytes were lost is not continued before it is removed") func lostFileStays() throws {
+    files.isFailing = false
+    let transfer = try begun()
+    let sink = try written(plan(of: transfer))
+    files.ignoresRemovals = true
+    #expect(sink.finish()?.kind == .cannotWriteFile)
+    #expect(transfer.part == nil)
+    #expect(files.size(of: transfer.names.file) == 4)
     #expect(throws: AFError.self) { try transfer.noteCompleted() }
   }
 
@@ -225,8 +251,13 @@ private final class UnflushableFiles: TransferFiles {
   private struct State {
     var isFailing = true
     var flushed: [String] = []
+    var removed: [(name: String, isOnLoop: Bool)] = []
+    var ignoresRemovals = false
     var recordFault: RecordFault?
   }
+
+  /// Whether the code stands for the loop, which must not wait for the removal of a file.
+  @TaskLocal static var isOnLoop = false
 
   private let files: any TransferFiles
   private let state = Mutex(State())
@@ -241,6 +272,13 @@ private final class UnflushableFiles: TransferFiles {
     get { state.withLock { $0.recordFault } }
     set { state.withLock { $0.recordFault = newValue } }
   }
+  /// Whether files stay although they are removed.
+  var ignoresRemovals: Bool {
+    get { state.withLock { $0.ignoresRemovals } }
+    set { state.withLock { $0.ignoresRemovals = newValue } }
+  }
+  /// The files that were removed, in this order.
+  var removed: [(name: String, isOnLoop: Bool)] { state.withLock { $0.removed } }
   /// The files that were flushed, in this order.
   var flushed: [String] { state.withLock { $0.flushed } }
 
@@ -267,6 +305,12 @@ private final class UnflushableFiles: TransferFiles {
     case .torn: return files.append(bytes.prefix(bytes.count / 2), to: name, at: length) ?? ENOSPC
     }
   }
-  func remove(_ name: String) { files.remove(name) }
+  func remove(_ name: String) {
+    let isIgnored = state.withLock { state in
+      state.removed.append((name, Self.isOnLoop))
+      return state.ignoresRemovals
+    }
+    if !isIgnored { files.remove(name) }
+  }
   func unlock() { files.unlock() }
 }

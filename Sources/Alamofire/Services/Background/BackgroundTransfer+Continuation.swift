@@ -33,7 +33,8 @@ extension BackgroundTransfer {
       }
     let isAtDestination = destination.map { FileManager.default.fileExists(atPath: $0) } ?? false
     return stored.continuation(
-      boot: files.boot, fileSize: files.size(of: names.file), isAtDestination: isAtDestination,
+      boot: files.boot, fileSize: hasLostBytes ? nil : files.size(of: names.file),
+      isAtDestination: isAtDestination,
       hasResponseBody: files.size(of: names.answer) != nil)
   }
 
@@ -93,12 +94,6 @@ extension BackgroundTransfer {
     // first byte.
     note(.identified(version, boot: owner.boot))
     if FileSink.movePart(path, to: filePath, count: count) { note(.present(ByteRanges(first: count))) }
-  }
-
-  /// Notes that the file was closed. If bytes were lost, which some file systems report only then, the file is removed:
-  /// the journal counts all bytes that it has.
-  func noteClosed(_ file: FileSink) {
-    if file.hasLostBytes, !file.isAside { noteLostBytes() }
   }
 
   var flushFailureText: String {

@@ -13,6 +13,15 @@ extension BackgroundTransfer {
     case closed
   }
 
+  /// The loss of bytes of the file that could not be flushed to the disk. Later flushes may succeed.
+  enum LossState {
+    case none
+    /// Bytes were lost, and the file is still to be removed.
+    case noted
+    /// The file was removed.
+    case removed
+  }
+
   /// The steps of the transfer, its journal and its files.
   struct TransferState {
     /// `nil` until the first record is written.
@@ -22,8 +31,7 @@ extension BackgroundTransfer {
     var run = 0
     /// The number of bytes that were on the disk, or being written to it, at the last time.
     var synchronizedSize: Int64 = 0
-    /// Whether bytes of the file were lost, because they could not be flushed to the disk. Later flushes may succeed.
-    var hasLostBytes = false
+    var loss = LossState.none
     /// The file of the last response, which is closed at the end of the session.
     weak var file: FileSink?
     var earliestBegin: Date?
@@ -45,5 +53,17 @@ extension BackgroundTransfer {
     var isOpen: Bool { phase == .open }
     /// The transfer as its journal describes it.
     var stored: JournalState? { journal?.state }
+    /// Whether no byte of the file counts.
+    var hasLostBytes: Bool { loss != .none }
+
+    /// Notes that bytes of a response were lost, unless another one has begun the file since. Returns whether the file
+    /// is still to be removed.
+    ///
+    /// - Parameter number: The number of the response. Default: the last one.
+    @discardableResult mutating func noteLoss(ofResponse number: Int? = nil) -> Bool {
+      guard isOpen, number ?? responseCount >= firstResponse else { return false }
+      if loss == .none { loss = .noted }
+      return loss == .noted
+    }
   }
 }

@@ -203,11 +203,12 @@ package final class BackgroundTransfer: Sendable {
         if let code { return TransportFailure(.cannotWriteFile, owner.failureText(code)) }
         state.lacksRestart = false
       }
+      removeLostFile(&state)
       let (failure, size) = body()
       guard failure == nil, let size else { return failure }
       state.synchronizedSize = size
       state.responseCount += 1
-      if size == 0 { (state.firstResponse, state.hasLostBytes) = (state.responseCount, false) }
+      if size == 0 { (state.firstResponse, state.loss) = (state.responseCount, .none) }
       let replacesFlushedBytes = size == 0 && state.stored?.hasPresentBytes == true
       let files = try? owner.files()
       var code = append(.responded(StoredHead(head), offset: size, boot: boot), to: &state)
@@ -259,15 +260,29 @@ package final class BackgroundTransfer: Sendable {
     }
   }
 
-  /// Removes the file, so that no attempt continues it. By default, bytes of the last response were lost.
-  func noteLostBytes(ofResponse number: Int? = nil) {
-    state.withLock { noteLostBytes(ofResponse: number, in: &$0) }
+  /// Whether bytes of the file were lost, so that none of them count. The file may still be there.
+  var hasLostBytes: Bool { state.withLock { $0.hasLostBytes } }
+
+  /// Notes that bytes of a response were lost, and removes the file.
+  private func noteLostBytes(ofResponse number: Int) {
+    state.withLock { state in
+      state.noteLoss(ofResponse: number)
+      removeLostFile(&state)
+    }
   }
 
-  private func noteLostBytes(ofResponse number: Int? = nil, in state: inout TransferState) {
-    guard state.isOpen, number ?? state.responseCount >= state.firstResponse else { return }
-    state.hasLostBytes = true
+  /// Notes that the file was closed. If bytes were lost, which some file systems report only then, the file is removed:
+  /// the journal counts all bytes that it has. A large file takes time, for which the loop must not wait.
+  func noteClosed(_ file: FileSink) {
+    guard file.hasLostBytes, !file.isAside, state.withLock({ $0.noteLoss() }) else { return }
+    DispatchQueue.global(qos: .utility).async { [self] in state.withLock { removeLostFile(&$0) } }
+  }
+
+  /// Removes a file that has lost bytes, before another response begins it, or another session can have it.
+  private func removeLostFile(_ state: inout TransferState) {
+    guard state.isOpen, state.loss == .noted else { return }
     (try? owner.files())?.remove(names.file)
+    state.loss = .removed
   }
 
   /// Reads bytes of the body of an upload, unless the session has ended. The last ones are noted before they can be
@@ -402,8 +417,9 @@ package final class BackgroundTransfer: Sendable {
       // Some file systems report only now that bytes were lost. Afterwards the file may belong to the next session.
       if let file = state.file {
         file.unlock()
-        if file.hasLostBytes, !file.isAside { noteLostBytes(in: &state) }
+        if file.hasLostBytes, !file.isAside { state.noteLoss() }
       }
+      removeLostFile(&state)
       state.phase = .closed
     }
   }
