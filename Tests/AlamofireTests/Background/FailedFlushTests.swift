@@ -26,9 +26,9 @@ import Testing
     return transfer
   }
 
-  private func isNotedComplete(_ transfer: BackgroundTransfer) throws -> Bool {
+  private func isNotedComplete(_ transfer: BackgroundTransfer, size: Int64 = 5) throws -> Bool {
     let journal = try #require(files.read("\(transfer.id.uuidString).journal"))
-    return Journal.standard.content(of: journal).records.contains(.completed(size: 5))
+    return Journal.standard.content(of: journal).records.contains(.completed(size: size))
   }
 
   /// Writes bytes. Returns the kind of the failure, if there is one.
@@ -128,6 +128,23 @@ import Testing
     #expect(transfer.part == nil)
     #expect(files.size(of: transfer.names.file) == 4)
     #expect(throws: AFError.self) { try transfer.noteCompleted() }
+  }
+
+  @Test(
+    "Bytes that were lost do not concern a response without a body after a retry",
+    arguments: [RequestCore.RetryCause.retrier, .demand])
+  func lostBeforeRetry(cause: RequestCore.RetryCause) throws {
+    files.isFailing = false
+    let transfer = try begun()
+    let plan = plan(of: transfer)
+    #expect(try written(plan).finish()?.kind == .cannotWriteFile)
+    DownloadKind(plan: plan).beginAgain(because: cause)
+    // As for a redirect that is not followed, no body begins.
+    _ = try plan.sink(method: "GET", fields: [], profile: ConnectionProfile())
+    #expect(plan.takeFile()?.path == transfer.filePath)
+    try transfer.noteCompleted()
+    #expect(try isNotedComplete(transfer, size: 0))
+    #expect(files.size(of: transfer.names.file) == 0)
   }
 
   @Test(

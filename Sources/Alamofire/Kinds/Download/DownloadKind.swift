@@ -184,6 +184,8 @@ final class DownloadKind: RequestKind {
 
   func beginAgain(because cause: RequestCore.RetryCause) {
     let file = plan.forgetResults()
+    // First, because the file may have lost bytes, which the transfer forgets.
+    plan.forget()
     switch cause {
     case .retrier:
       // A file at a destination belongs to the user. No response names a temporary file that was not handed out.
@@ -192,7 +194,6 @@ final class DownloadKind: RequestKind {
     case .demand: transfer?.beginAgain(continuing: nil)
     case .continuation: break
     }
-    plan.forget()
     // A retry begins on the pool, or on the thread of its caller.
     plan.removeForgotten()
   }

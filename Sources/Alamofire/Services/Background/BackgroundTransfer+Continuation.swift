@@ -96,6 +96,11 @@ extension BackgroundTransfer {
     if FileSink.movePart(path, to: filePath, count: count) { note(.present(ByteRanges(first: count))) }
   }
 
+  package func noteMoved() { note(.moved) }
+
+  /// Notes the URL of the response, if it differs from the request's because of redirects.
+  package func noteLocation(_ url: URL) { note(.located(url: url.absoluteString)) }
+
   var flushFailureText: String {
     "The file \(filePath) of the download cannot be flushed to the disk. Check the disk and its free space."
   }

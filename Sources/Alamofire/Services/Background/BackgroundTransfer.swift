@@ -282,7 +282,14 @@ package final class BackgroundTransfer: Sendable {
   private func removeLostFile(_ state: inout TransferState) {
     guard state.isOpen, state.loss == .noted else { return }
     (try? owner.files())?.remove(names.file)
-    state.loss = .removed
+    // Later reports about the responses so far concern no other file.
+    (state.loss, state.firstResponse) = (.removed, state.responseCount + 1)
+  }
+
+  /// Forgets that bytes were lost, before the request is sent again: the next response may have no body.
+  private func forgetLoss(_ state: inout TransferState) {
+    removeLostFile(&state)
+    state.loss = .none
   }
 
   /// Reads bytes of the body of an upload, unless the session has ended. The last ones are noted before they can be
@@ -314,11 +321,6 @@ package final class BackgroundTransfer: Sendable {
     }
     note(.completed(size: size))
   }
-
-  package func noteMoved() { note(.moved) }
-
-  /// Notes the URL of the response, if it differs from the request's because of redirects.
-  package func noteLocation(_ url: URL) { note(.located(url: url.absoluteString)) }
 
   /// Moves the file by `body`, which leaves it if it fails. It is removed then, and another session begins the download
   /// again. If that cannot be noted, the file stays, and another session tries to move it once more. Returns `nil`,
@@ -363,7 +365,10 @@ package final class BackgroundTransfer: Sendable {
     note(.answered(hasBody: hasBody))
   }
 
-  package func noteRetry() { note(.restarted) }
+  package func noteRetry() {
+    state.withLock { forgetLoss(&$0) }
+    note(.restarted)
+  }
 
   /// Notes that the response handlers are called from now on.
   ///
@@ -434,7 +439,7 @@ package final class BackgroundTransfer: Sendable {
       guard state.phase != .closed else { return }
       state.run += 1
       let isIncomplete = state.stored.map { $0.description.kind == .download && !$0.isComplete } ?? true
-      if !state.isOpen || !isIncomplete { renew(&state, files, upload) }
+      if !state.isOpen || !isIncomplete { renew(&state, files, upload) } else { forgetLoss(&state) }
     }
   }
 
