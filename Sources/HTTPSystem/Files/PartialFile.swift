@@ -149,15 +149,22 @@ package final class PartialFile: Sendable {
   }
 
   /// Waits until the bytes are on the disk. If that fails, the record is removed, because the bytes in it may be lost.
-  /// Returns false, and leaves the record, if the file was closed.
+  /// Returns false if the file was closed.
   package func flush() -> Bool {
-    // A copy, because the file may be closed at any time.
-    let copy = descriptors.withLock { $0.file >= 0 ? fcntl($0.file, F_DUPFD_CLOEXEC, 0) : -1 }
+    // Copies, because the file may be closed at any time. The second one stays open when the first is closed.
+    let (copy, other) = descriptors.withLock { descriptors -> (Int32, Int32) in
+      guard descriptors.file >= 0 else { return (-1, -1) }
+      return (fcntl(descriptors.file, F_DUPFD_CLOEXEC, 0), fcntl(descriptors.file, F_DUPFD_CLOEXEC, 0))
+    }
+    defer { if other >= 0 { Glibc.close(other) } }
     var isCopyFlushed = copy >= 0 && fdatasync(copy) == 0
     // Some file systems now write the bytes that have followed. Only this call then reports that they were lost.
     if copy >= 0, closeFile(copy) != 0 { isCopyFlushed = false }
     return descriptors.withLock { descriptors in
-      guard descriptors.file >= 0 else { return false }
+      guard descriptors.file >= 0 else {
+        if copy >= 0, !isCopyFlushed { removeRecord(ofClosed: other) }
+        return false
+      }
       // Without a copy, the file stays open as long as the lock is held.
       let isFlushed = isCopyFlushed || (copy < 0 && fdatasync(descriptors.file) == 0)
       guard isFlushed, !descriptors.hasLostBytes else {
@@ -243,6 +250,18 @@ package final class PartialFile: Sendable {
   private func removeRecord() {
     unlink(recordPath)
     unlink(newRecordPath)
+  }
+
+  /// Removes the record of a file that was closed, and whose bytes are lost. Does nothing if the file was moved or
+  /// removed, or if another download has locked it.
+  private func removeRecord(ofClosed descriptor: Int32) {
+    guard descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else { return }
+    defer { flock(descriptor, LOCK_UN) }
+    var (own, named) = (stat(), stat())
+    guard fstat(descriptor, &own) == 0, lstat(path, &named) == 0, own.st_ino == named.st_ino,
+      own.st_dev == named.st_dev
+    else { return }
+    unlink(recordPath)
   }
 
   /// Returns the content of the record; `nil` if there is none, or if it is not a file of this user alone.

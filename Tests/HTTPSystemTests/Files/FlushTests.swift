@@ -97,6 +97,32 @@ import Testing
     #expect(file.record() == nil)
   }
 
+  @Test(
+    "If a partial file is closed during a flush that fails, it has no record, unless another download has it",
+    arguments: [false, true])
+  func closedDuringFlush(isTaken: Bool) throws {
+    let path = folder.path + "/f"
+    let files = FlushedFiles()
+    let file = try PartialFile(
+      path: path, recordPath: path + ".record",
+      close: { descriptor in
+        guard let file = files.flushed.withLock({ $0.take() }) else { return FileLock.closeFile(descriptor) }
+        // As another thread does during the flush.
+        file.close()
+        let other = isTaken ? try? PartialFile(path: path, recordPath: path + ".record") : nil
+        files.other.withLock { $0 = other }
+        return Self.closeWithLoss(descriptor)
+      })
+    #expect(file.replaceRecord(by: Data("record".utf8)))
+    files.flushed.withLock { $0 = file }
+    #expect(!file.flush())
+    #expect((files.other.withLock { $0 } != nil) == isTaken)
+    #expect((file.record() != nil) == isTaken)
+    // Its lock does not stay.
+    files.other.withLock { $0 = nil }
+    _ = try PartialFile(path: path, recordPath: path + ".record")
+  }
+
   @Test("A partial file that was moved leaves the record of another download") func movedPartialFile() throws
   {
     let path = folder.path + "/f"
@@ -178,4 +204,11 @@ import Testing
     #expect(files.make("a", Data([1])) == nil)
     #expect(files.read("a") == Data([1]))
   }
+}
+
+/// A file that is closed while it is flushed, and the file of another download that begins then.
+private final class FlushedFiles: Sendable {
+  /// The files, for the test and the function that closes descriptors.
+  let flushed = TrackedMutex<PartialFile?>(nil)
+  let other = TrackedMutex<PartialFile?>(nil)
 }
