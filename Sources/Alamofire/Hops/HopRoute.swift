@@ -243,6 +243,8 @@ struct RefreshTransport: AsyncTransport {
         request.profile.options.alternativeServices?.failed(service, of: request.origin)
       }
       guard !request.isOverdue else { throw result.timeout(of: request) }
+      // A server accepts each count of a nonce once (RFC 7616 §3.4). The next request revalidates at the origin.
+      if result.isMisdirected, request.hasDigestAnswer { throw .misdirected(request) }
     }
     return try await transport.send(
       request, observer: HostPolicyObserver(observer, request, trust: trust))
@@ -338,6 +340,11 @@ extension WireRequest {
     return services.choice(for: origin)
   }
 
+  /// Whether the request has a Digest answer, which counts the use of a nonce.
+  fileprivate var hasDigestAnswer: Bool {
+    authorization.map { FieldName.equal(String($0.prefix(7)), "Digest ") } ?? false
+  }
+
   /// Returns the request with the present use of a Digest nonce, if the proof has one.
   fileprivate func repeating(_ proof: AuthenticationProof?) -> WireRequest {
     guard let proof, proof.ticket != nil else { return self }
@@ -382,6 +389,14 @@ extension Result where Success == WireResponse, Failure == TransportFailure {
 }
 
 extension TransportFailure {
+  /// Makes the failure of a request that an alternative service has refused, and that is not sent again.
+  fileprivate static func misdirected(_ request: WireRequest) -> TransportFailure {
+    TransportFailure(
+      .alternativeUnfit,
+      "The alternative service of \(request.origin.host) does not answer for it (421), and the request cannot be "
+        + "repeated with its Digest answer; send another request, which goes to the origin.")
+  }
+
   /// Whether the request was never sent: the service could not be connected to, or was not authenticated. Certificates
   /// that have to be evaluated on another thread count as not authenticated.
   fileprivate var isBeforeRequest: Bool {

@@ -184,6 +184,22 @@ struct AlternativeStageTests {
     #expect(services.choice(for: request.origin) == place)
   }
 
+  @Test(
+    "A background revalidation that a service has refused does not repeat a count of a Digest nonce",
+    arguments: [#"Digest username="u", nc=00000001"#, "Basic dTpw"])
+  func misdirectedRevalidation(authorization: String) async throws {
+    let first = FakeTransport()
+    _ = await session(first).request(url, headers: ["Authorization": authorization]).end()
+    let request = try #require(first.requests.first)
+    let fake = FakeTransport(.status(421), .text("in"))
+    let transport = RefreshTransport(transport: fake, trust: nil)
+    let response = try? await transport.response(to: request, observer: Reports())
+    let isDigest = authorization.hasPrefix("Digest")
+    #expect(response?.head.status == (isDigest ? nil : 200))
+    #expect(fake.requests.count == (isDigest ? 1 : 2))
+    #expect(services.choice(for: request.origin) == nil)
+  }
+
   @Test("If a service fails, the request goes to the origin, and not to another service")
   func twoServices() async {
     services.note(
