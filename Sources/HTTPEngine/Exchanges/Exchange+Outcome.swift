@@ -200,7 +200,7 @@ extension Exchange {
   // MARK: Bandwidth
 
   func beginThrottling(_ profile: ConnectionProfile) {
-    throttlePosition = nil
+    throttlePositions = [:]
     bandwidth = profile.isThrottled ? BandwidthMeter(profile.options.requestBandwidth) : nil
     if profile.isThrottled { core.throttle.limit(profile.sessionBandwidth) }
   }
@@ -210,13 +210,14 @@ extension Exchange {
   func mustWait(_ direction: BandwidthMeter.Direction) -> Bool {
     let time = max(bandwidth?.readyTime(direction) ?? 0, core.throttle.meter?.readyTime(direction) ?? 0)
     guard time > Clock.now() else { return false }
-    throttlePosition = core.throttle.wait(ticket, until: time, at: throttlePosition)
+    let position = throttlePositions[direction]
+    throttlePositions[direction] = core.throttle.wait(ticket, until: time, at: position)
     return true
   }
 
   func moved(_ length: Int, _ direction: BandwidthMeter.Direction) {
     let now = Clock.now()
-    throttlePosition = nil
+    throttlePositions[direction] = nil
     bandwidth?.moved(length, direction, at: now)
     core.throttle.meter?.moved(length, direction, at: now)
   }

@@ -74,8 +74,8 @@ final class Exchange {
   /// The time at which a request that was refused is sent again; `.max` if it was not.
   @exclusivity(unchecked) var repeatTime: UInt64 = .max
   @exclusivity(unchecked) var bandwidth: BandwidthMeter?
-  /// The position among the exchanges that wait for bandwidth; `nil` if bytes have moved since.
-  @exclusivity(unchecked) var throttlePosition: UInt64?
+  /// The positions among the exchanges that wait for bandwidth. A direction has none if its bytes have moved since.
+  @exclusivity(unchecked) var throttlePositions: [BandwidthMeter.Direction: UInt64] = [:]
   @exclusivity(unchecked) var hostQueue: HostQueues.Queue?
   /// The connections that can carry the exchange.
   @exclusivity(unchecked) var pool: Pool?

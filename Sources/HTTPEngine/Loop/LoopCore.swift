@@ -247,14 +247,16 @@ struct SessionThrottle {
   }
 
   /// Lets an exchange wait. Returns its position among the waiting ones. If it already waits, in the other direction,
-  /// it continues at the earlier one of the two times: both directions then ask again for bandwidth.
+  /// it continues at the earlier one of the two times, and in the earlier position: both directions then ask again for
+  /// bandwidth.
   ///
-  /// - Parameter place: The position that the exchange has had since it last moved bytes; `nil` for the last position.
-  ///   Keeping the position prevents others that wait until the same time from always coming first.
+  /// - Parameter position: The position that the exchange has had since it last moved bytes in this direction; `nil`
+  ///   for the last position. Keeping it prevents others that wait until the same time from always coming first.
   mutating func wait(_ ticket: UInt64, until time: UInt64, at position: UInt64?) -> UInt64 {
     if position == nil { lastPosition += 1 }
     let position = position ?? lastPosition
-    waiting[ticket] = (min(time, waiting[ticket]?.time ?? .max), position)
+    let other = waiting[ticket]
+    waiting[ticket] = (min(time, other?.time ?? .max), min(position, other?.position ?? .max))
     releaseTime = min(releaseTime, time)
     return position
   }

@@ -1,3 +1,4 @@
+import HTTPWire
 import Testing
 
 @testable import HTTPEngine
@@ -29,5 +30,34 @@ import Testing
     _ = throttle.wait(1, until: 20, at: position)
     let second = throttle.release(20)
     #expect(second == [1, 2])
+  }
+
+  @Test("An exchange that waits in both directions continues in the earlier position") func earlierPosition()
+  {
+    var throttle = SessionThrottle()
+    let download = throttle.wait(1, until: 20, at: nil)
+    _ = throttle.wait(2, until: 20, at: nil)
+    let upload = throttle.wait(1, until: 20, at: nil)
+    #expect(upload > download)
+    let released = throttle.release(20)
+    #expect(released == [1, 2])
+  }
+
+  @Test("Bytes in one direction leave the position of an exchange in the other one")
+  func directions() async throws {
+    try await ConnectionFixture.run({
+      $0.sessionBandwidth = TransportOptions.Bandwidth(download: 1, upload: 1)
+    }) { fixture in
+      let (first, _) = try fixture.exchange(ticket: 1)
+      let (second, _) = try fixture.exchange(ticket: 2)
+      first.moved(1_000, .download)
+      #expect(first.mustWait(.download) && second.mustWait(.download))
+      let released = fixture.core.throttle.release(.max)
+      #expect(released == [1, 2])
+      first.moved(1, .upload)
+      #expect(second.mustWait(.download) && first.mustWait(.download))
+      let again = fixture.core.throttle.release(.max)
+      #expect(again == [1, 2])
+    }
   }
 }
