@@ -211,7 +211,7 @@ extension Exchange {
     let time = max(bandwidth?.readyTime(direction) ?? 0, core.throttle.meter?.readyTime(direction) ?? 0)
     guard time > Clock.now() else { return false }
     let position = throttlePositions[direction]
-    throttlePositions[direction] = core.throttle.wait(ticket, until: time, at: position)
+    throttlePositions[direction] = core.throttle.wait(ticket, direction, until: time, at: position)
     return true
   }
 

@@ -235,10 +235,16 @@ final class LoopState {
 struct SessionThrottle {
   private var limits = TransportOptions.Bandwidth()
   var meter: BandwidthMeter?
-  private var waiting: [UInt64: (time: UInt64, position: UInt64)] = [:]
+  private var waiting: [UInt64: [BandwidthMeter.Direction: Wait]] = [:]
   private var lastPosition: UInt64 = 0
   /// The time at which a waiting exchange may continue.
   private(set) var releaseTime: UInt64 = .max
+
+  /// The wait of an exchange for bandwidth in one direction.
+  private struct Wait {
+    let time: UInt64
+    let position: UInt64
+  }
 
   mutating func limit(_ limits: TransportOptions.Bandwidth) {
     guard self.limits != limits else { return }
@@ -246,27 +252,29 @@ struct SessionThrottle {
     meter = limits.isLimited ? BandwidthMeter(limits) : nil
   }
 
-  /// Lets an exchange wait. Returns its position among the waiting ones. If it already waits, in the other direction,
-  /// it continues at the earlier one of the two times, and in the earlier position: both directions then ask again for
-  /// bandwidth.
+  /// Lets an exchange wait in one direction. Returns its position among the waiting ones.
   ///
   /// - Parameter position: The position that the exchange has had since it last moved bytes in this direction; `nil`
   ///   for the last position. Keeping it prevents others that wait until the same time from always coming first.
-  mutating func wait(_ ticket: UInt64, until time: UInt64, at position: UInt64?) -> UInt64 {
+  mutating func wait(
+    _ ticket: UInt64, _ direction: BandwidthMeter.Direction, until time: UInt64, at position: UInt64?
+  ) -> UInt64 {
     if position == nil { lastPosition += 1 }
     let position = position ?? lastPosition
-    let other = waiting[ticket]
-    waiting[ticket] = (min(time, other?.time ?? .max), min(position, other?.position ?? .max))
+    waiting[ticket, default: [:]][direction] = Wait(time: time, position: position)
     releaseTime = min(releaseTime, time)
     return position
   }
 
-  /// Returns the exchanges that may continue, those that have waited longest first.
+  /// Returns the exchanges that may continue in a direction, those that have waited longest for it first. If one waits
+  /// in the other direction, too, it asks again.
   mutating func release(_ now: UInt64) -> [UInt64] {
-    let released = waiting.filter { $0.value.time <= now }.sorted { $0.value.position < $1.value.position }
+    let released = waiting.compactMap { ticket, waits in
+      waits.values.filter { $0.time <= now }.map(\.position).min().map { (ticket: ticket, position: $0) }
+    }.sorted { $0.position < $1.position }
     for (ticket, _) in released { waiting[ticket] = nil }
-    releaseTime = waiting.values.map { $0.time }.min() ?? .max
-    return released.map(\.key)
+    releaseTime = waiting.values.flatMap(\.values).map(\.time).min() ?? .max
+    return released.map(\.ticket)
   }
 }
 

@@ -8,9 +8,8 @@ import Testing
   func twoDirections(isEarlierFirst: Bool) {
     var throttle = SessionThrottle()
     let times: [UInt64] = isEarlierFirst ? [10, 100] : [100, 10]
-    let position = throttle.wait(1, until: times[0], at: nil)
-    let second = throttle.wait(1, until: times[1], at: position)
-    #expect(second == position)
+    _ = throttle.wait(1, .download, until: times[0], at: nil)
+    _ = throttle.wait(1, .upload, until: times[1], at: nil)
     #expect(throttle.releaseTime == 10)
     let early = throttle.release(9)
     #expect(early.isEmpty)
@@ -21,26 +20,30 @@ import Testing
 
   @Test("Exchanges continue in the order of their positions") func order() {
     var throttle = SessionThrottle()
-    let position = throttle.wait(1, until: 10, at: nil)
-    _ = throttle.wait(2, until: 10, at: nil)
+    let position = throttle.wait(1, .download, until: 10, at: nil)
+    _ = throttle.wait(2, .download, until: 10, at: nil)
     let first = throttle.release(10)
     #expect(first == [1, 2])
     // Only the second one has moved bytes.
-    _ = throttle.wait(2, until: 20, at: nil)
-    _ = throttle.wait(1, until: 20, at: position)
+    _ = throttle.wait(2, .download, until: 20, at: nil)
+    let kept = throttle.wait(1, .download, until: 20, at: position)
+    #expect(kept == position)
     let second = throttle.release(20)
     #expect(second == [1, 2])
   }
 
-  @Test("An exchange that waits in both directions continues in the earlier position") func earlierPosition()
-  {
+  @Test(
+    "An exchange continues in the earliest of its positions in directions that have bandwidth",
+    arguments: [(20, [1, 2, 3]), (1_000, [3, 1])])
+  func earliestPosition(time: UInt64, order: [UInt64]) {
     var throttle = SessionThrottle()
-    let download = throttle.wait(1, until: 20, at: nil)
-    _ = throttle.wait(2, until: 20, at: nil)
-    let upload = throttle.wait(1, until: 20, at: nil)
+    let download = throttle.wait(1, .download, until: time, at: nil)
+    _ = throttle.wait(2, .upload, until: time, at: nil)
+    _ = throttle.wait(3, .upload, until: 20, at: nil)
+    let upload = throttle.wait(1, .upload, until: 20, at: nil)
     #expect(upload > download)
     let released = throttle.release(20)
-    #expect(released == [1, 2])
+    #expect(released == order)
   }
 
   @Test("Bytes in one direction leave the position of an exchange in the other one")
