@@ -139,7 +139,7 @@ import Testing
   @Test("Standard input is sent in chunks with --chunked", arguments: ["POST", "PUT"])
   func chunkedInput(method: String) async throws {
     let server = try HTTPTestServer()
-    let words = ["--chunked", method, server.url("/anything"), "@-"]
+    let words = ["--no-follow", "--chunked", method, server.url("/anything"), "@-"]
     _ = await Terminal(isOutputTerminal: false, input: "typed").run(words)
     let text = await command(words)
     let input = URL(fileURLWithPath: try folder.file("input", "typed"))
@@ -151,6 +151,8 @@ import Testing
     try #require(requests.count == 2, "\(text)")
     #expect(requests.allSatisfy { $0.isChunked && $0.bodyText == "typed" }, "\(text)")
     #expect(Sent(requests[0]) == Sent(requests[1]), "\(text)")
+    let following = await Terminal.pipe.run(["--curl"] + words.dropFirst())
+    #expect(following.error.contains("cannot send the input again"), "\(following.error)")
   }
 
   @Test("The cookies and the fields of a session are in the command")

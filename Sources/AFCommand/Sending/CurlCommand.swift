@@ -46,6 +46,9 @@ package struct CurlCommand {
     if !others.isEmpty {
       notes.append("curl has one proxy for all redirects; the one for \(others.joined()) URLs is left out.")
     }
+    if isStreamed, case .follow = invocation.redirects {
+      notes.append("curl may repeat the method after a redirect, and cannot send the input again.")
+    }
     guard invocation.effectiveBodyKind == .multipart, invocation.rawBody == nil else { return notes }
     for case .some(let name) in invocation.items.map(Self.partName)
     where name.utf8.contains(UInt8(ascii: "=")) {
@@ -72,11 +75,12 @@ package struct CurlCommand {
     return words + [Self.quoted(url)]
   }
 
-  /// Redirects may change the method unless `-X` forces one, so it is left out where curl knows it.
+  /// Redirects may change the method unless `-X` forces one, so it is left out where curl knows it. That is PUT for an
+  /// upload, and POST for other bodies.
   private var method: [String] {
-    // The method of an upload is PUT otherwise.
-    if isStreamed { return ["-X", Self.quoted(request.httpMethod ?? "GET")] }
     switch (request.httpMethod ?? "GET", invocation.hasBody) {
+    case ("PUT", _) where isStreamed: []
+    case (let method, _) where isStreamed: ["-X", Self.quoted(method)]
     case ("GET", false), ("POST", _): []
     case ("HEAD", _): ["--head"]
     case (let method, _): ["-X", Self.quoted(method)]
