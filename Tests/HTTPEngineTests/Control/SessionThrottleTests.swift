@@ -34,8 +34,8 @@ import Testing
 
   @Test(
     "An exchange continues in the earliest of its positions in directions that have bandwidth",
-    arguments: [(20, [1, 2, 3]), (1_000, [3, 1])])
-  func earliestPosition(time: UInt64, order: [UInt64]) {
+    arguments: [20, 1_000] as [UInt64])
+  func earliestPosition(time: UInt64) {
     var throttle = SessionThrottle()
     let download = throttle.wait(1, .download, until: time, at: nil)
     _ = throttle.wait(2, .upload, until: time, at: nil)
@@ -43,7 +43,7 @@ import Testing
     let upload = throttle.wait(1, .upload, until: 20, at: nil)
     #expect(upload > download)
     let released = throttle.release(20)
-    #expect(released == order)
+    #expect(released == (time == 20 ? [1, 2, 3] : [3, 1]))
   }
 
   @Test("Bytes in one direction leave the position of an exchange in the other one")
