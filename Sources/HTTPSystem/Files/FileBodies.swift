@@ -211,8 +211,6 @@ package final class FileSink: BodySink {
   /// The descriptor and the offset, for the loop and the thread that created the sink.
   private let state: TrackedMutex<State>
 
-  private let closeFile: @Sendable (Int32) -> Int32
-
   /// Makes the sink of a file, which is opened when a response begins.
   ///
   /// - Parameters:
@@ -224,7 +222,6 @@ package final class FileSink: BodySink {
   ) {
     newPath = path
     self.position = position
-    closeFile = close
     state = TrackedMutex(State(path: path, closeFile: close))
   }
 
@@ -361,18 +358,18 @@ package final class FileSink: BodySink {
   /// Locks the file against other transfers, and waits until its bytes are on the disk. Returns their number; `nil` if
   /// the file is not open, in use, or cannot be flushed.
   package func flush() -> Int64? {
-    let (copy, size) = state.withLock { state -> (Int32, Int64) in
+    let (copy, size, close) = state.withLock { state in
       guard state.descriptor >= 0, !state.hasLostBytes, flock(state.descriptor, LOCK_EX | LOCK_NB) == 0
-      else { return (-1, 0) }
+      else { return (Int32(-1), Int64(0), state.closeFile) }
       state.lock = .locked
       // Before they are flushed, because the disk may become full in between.
       state.kept = state.size
-      return (fcntl(state.descriptor, F_DUPFD_CLOEXEC, 0), state.size)
+      return (fcntl(state.descriptor, F_DUPFD_CLOEXEC, 0), state.size, state.closeFile)
     }
     guard copy >= 0 else { return nil }
     let isFlushed = fdatasync(copy) == 0
     // Some file systems now write the bytes that have followed. Only this call then reports that they were lost.
-    if closeFile(copy) == 0, isFlushed { return size }
+    if close(copy) == 0, isFlushed { return size }
     state.withLock { $0.noteLostBytes() }
     return nil
   }
