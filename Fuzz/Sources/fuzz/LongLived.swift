@@ -46,7 +46,7 @@ enum WebSocketReading {
   private static func read(
     _ bytes: UnsafeRawBufferPointer, chunkSize: Int, _ options: WebSocketOptions
   ) -> Reading {
-    var connection = WebSocketConnection(options, compression: ZlibMessageCompression()) { 0x0102_0304 }
+    var connection = WebSocketConnection(options, compression: WholeWindows()) { 0x0102_0304 }
     var reading = Reading()
     var start = 0
     while start < bytes.count {
@@ -60,6 +60,20 @@ enum WebSocketReading {
     reading.phase = connection.phase
     reading.output = connection.takeOutput() ?? Data()
     return reading
+  }
+}
+
+/// Decompresses with the largest window, whatever was agreed. With a smaller one the chunks decide whether a reference
+/// to bytes before the window finds them.
+private struct WholeWindows: MessageCompression {
+  private let zlib = ZlibMessageCompression()
+
+  func makeCompressor(windowBits: Int) -> (any MessageCompressor)? {
+    zlib.makeCompressor(windowBits: windowBits)
+  }
+
+  func makeDecompressor(windowBits: Int) -> (any MessageDecompressor)? {
+    zlib.makeDecompressor(windowBits: 15)
   }
 }
 

@@ -199,6 +199,9 @@ package protocol MessageCompression: Sendable {
   /// not supported, or if memory is short; messages are then sent uncompressed.
   func makeCompressor(windowBits: Int) -> (any MessageCompressor)?
   /// Returns a decompressor for a window of 2^`windowBits` bytes (8 to 15), or `nil` if memory is short.
+  ///
+  /// It always follows references to the bytes in the window. A peer that breaks the agreement and refers to bytes
+  /// before them finds them or fails, depending on how the input is divided: the last output may still be there.
   func makeDecompressor(windowBits: Int) -> (any MessageDecompressor)?
 }
 
