@@ -6,7 +6,7 @@ import Alamofire
 
 let urls = Array(CommandLine.arguments.dropFirst())
 guard !urls.isEmpty else {
-  FileHandle.standardError.write(Data("Usage: concurrent URL ...\n".utf8))
+  try? FileHandle.standardError.write(contentsOf: Data("Usage: concurrent URL ...\n".utf8))
   exit(2)
 }
 

@@ -44,7 +44,7 @@ enum JSON: Codable, Sendable {
 }
 
 guard let url = CommandLine.arguments.dropFirst().first else {
-  FileHandle.standardError.write(Data("Usage: get-json URL\n".utf8))
+  try? FileHandle.standardError.write(contentsOf: Data("Usage: get-json URL\n".utf8))
   exit(2)
 }
 
@@ -57,6 +57,6 @@ do {
   encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
   print(String(decoding: try encoder.encode(json), as: UTF8.self))
 } catch {
-  FileHandle.standardError.write(Data("\(error.localizedDescription)\n".utf8))
+  try? FileHandle.standardError.write(contentsOf: Data("\(error.localizedDescription)\n".utf8))
   exit(1)
 }

@@ -6,7 +6,7 @@ import Alamofire
 
 let arguments = CommandLine.arguments.dropFirst()
 guard let url = arguments.first, arguments.count > 1 else {
-  FileHandle.standardError.write(Data("Usage: post-form URL name=value ...\n".utf8))
+  try? FileHandle.standardError.write(contentsOf: Data("Usage: post-form URL name=value ...\n".utf8))
   exit(2)
 }
 
@@ -24,6 +24,6 @@ do {
     .value
   print(text)
 } catch {
-  FileHandle.standardError.write(Data("\(error.localizedDescription)\n".utf8))
+  try? FileHandle.standardError.write(contentsOf: Data("\(error.localizedDescription)\n".utf8))
   exit(1)
 }

@@ -50,7 +50,7 @@ struct Stage: Sendable {
 
   /// Prints text at once and without a line break, for lines that are redrawn.
   func draw(_ text: String) {
-    FileHandle.standardOutput.write(Data(text.utf8))
+    try? FileHandle.standardOutput.write(contentsOf: Data(text.utf8))
   }
 
   func write(_ line: String) {

@@ -22,7 +22,8 @@ import HTTPTestServer
       }
       stage.write("\nThat was the tour. Each step is a file in Examples/Sources/tour/Steps to copy from.")
     } catch {
-      FileHandle.standardError.write(Data("The tour ended early: \(error.localizedDescription)\n".utf8))
+      try? FileHandle.standardError.write(
+        contentsOf: Data("The tour ended early: \(error.localizedDescription)\n".utf8))
       exit(1)
     }
   }

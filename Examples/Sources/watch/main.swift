@@ -7,7 +7,7 @@ import Glibc
 
 /// Ends the program because of its environment.
 func refuse(_ sentence: String) -> Never {
-  FileHandle.standardError.write(Data("watch: \(sentence)\n".utf8))
+  try? FileHandle.standardError.write(contentsOf: Data("watch: \(sentence)\n".utf8))
   exit(2)
 }
 
@@ -27,7 +27,7 @@ func makeSession() -> Session {
   options.timeLimits.total = .seconds(10)
   options.bodySizeLimit = 10_000_000
   // Written at once, also into a pipe.
-  let log = RequestLog { FileHandle.standardOutput.write(Data("\($0)\n".utf8)) }
+  let log = RequestLog { try? FileHandle.standardOutput.write(contentsOf: Data("\($0)\n".utf8)) }
   return Session(configuration: configuration, eventMonitors: [log], transportOptions: options)
 }
 

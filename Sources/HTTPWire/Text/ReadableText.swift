@@ -95,8 +95,8 @@ public enum ReadableText {
 ///
 /// ```swift
 /// var stream = ReadableStream()
-/// for await chunk in chunks { FileHandle.standardOutput.write(stream.add(chunk)) }
-/// FileHandle.standardOutput.write(stream.finish())
+/// for await chunk in chunks { try FileHandle.standardOutput.write(contentsOf: stream.add(chunk)) }
+/// try FileHandle.standardOutput.write(contentsOf: stream.finish())
 /// ```
 ///
 /// Bytes are read as UTF-8. What is not UTF-8 becomes U+FFFD, so that a terminal cannot take it for a control

@@ -175,6 +175,20 @@ import Testing
     #expect(RequestLog(bodyLimit: -1).bodyLimit == 0)
   }
 
+  @Test("An entry for which the standard error has no room is dropped") func fullDisk() async {
+    await #expect(processExitsWith: .success) {
+      let device = open("/dev/full", O_WRONLY)
+      #expect(device >= 0 && dup2(device, STDERR_FILENO) == STDERR_FILENO)
+      let server = try HTTPTestServer()
+      let (log, wireLog) = (RequestLog(level: .debug), WireLog())
+      let session = Session(eventMonitors: [log, wireLog])
+      let response = await session.request(server.url("/get")).serializingData().response
+      log.queue.sync {}
+      wireLog.queue.sync {}
+      #expect(response.error == nil)
+    }
+  }
+
   @Test("Header fields are sorted whatever their case, and trailers are details", arguments: [true, false])
   func trailers(isDetailed: Bool) async throws {
     let log = log(isDetailed ? .debug : .info)

@@ -54,11 +54,13 @@ public final class RequestLog: EventMonitor, ChunklessMonitor {
   ///   - level:     The least important level that is written. Default: `.info`, one line for each request.
   ///   - bodyLimit: The number of bytes of the bodies of data requests that are shown. Default: 0, none.
   ///   - redaction: The rules for secrets.
-  ///   - write:     Called with each entry, one after the other. Default: prints to the standard error output.
+  ///   - write:     Called with each entry, one after the other. Default: prints to the standard error output,
+  ///     and drops what cannot be written.
   public init(
     level: Level = .info, bodyLimit: Int = 0, redaction: Redaction = .standard,
     write: @escaping @Sendable (Entry) -> Void = { entry in
-      FileHandle.standardError.write(Data("\(entry)\n".utf8))
+      // `write(_:)` would end the process if a disk is full or a pipe has lost its reader.
+      try? FileHandle.standardError.write(contentsOf: Data("\(entry)\n".utf8))
     }
   ) {
     queue = DispatchQueue(label: "org.alamofire.requestLog", qos: .utility)

@@ -38,11 +38,13 @@ public final class WireLog: EventMonitor, WireMonitor, ChunklessMonitor {
   ///
   /// - Parameters:
   ///   - redaction: The rules for secrets.
-  ///   - write:     Called with each entry, one after the other. Default: prints to the standard error output.
+  ///   - write:     Called with each entry, one after the other. Default: prints to the standard error output,
+  ///     and drops what cannot be written.
   public init(
     redaction: Redaction = .standard,
     write: @escaping @Sendable (Entry) -> Void = { entry in
-      FileHandle.standardError.write(Data("\(entry)\n".utf8))
+      // `write(_:)` would end the process if a disk is full or a pipe has lost its reader.
+      try? FileHandle.standardError.write(contentsOf: Data("\(entry)\n".utf8))
     }
   ) {
     self.redaction = redaction
