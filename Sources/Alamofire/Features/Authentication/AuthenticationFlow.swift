@@ -12,7 +12,8 @@ package struct AuthenticationFlow<
     package let attempts: Int
 
     package init(interval: Double, attempts: Int) {
-      self.interval = interval
+      // No interval is no reason to refresh without end.
+      self.interval = interval > 0 ? interval : .infinity
       self.attempts = attempts
     }
   }
