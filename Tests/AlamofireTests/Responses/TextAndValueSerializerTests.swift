@@ -136,6 +136,8 @@ import Testing
   @Test("Values are decoded") func values() throws {
     #expect(try Self.value(.init(), Data(#"{"name": "a"}"#.utf8)) == Item(name: "a"))
     #expect(try Self.value(.init(dataPreprocessor: .googleXSSI), Data(")]}',\n[1, 2]".utf8)) == [1, 2])
+    // The indices of bytes begin at 0, with the prefix or without it.
+    #expect(try GoogleXSSIPreprocessor().preprocess(Data(")]}',\n[1]".utf8)).startIndex == 0)
   }
 
   @Test("Another decoder can be used") func otherDecoder() throws {

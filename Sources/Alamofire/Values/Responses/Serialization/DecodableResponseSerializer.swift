@@ -107,7 +107,8 @@ public protocol DataDecoder: Sendable {
   ///
   /// - Parameters:
   ///   - type: The type of the value.
-  ///   - data: The bytes; never empty when a serializer calls.
+  ///   - data: The bytes. An empty body does not come here; an empty message of a WebSocket, an event without text, and
+  ///     a body that a preprocessor has emptied do.
   /// - Returns: The value.
   /// - Throws: Any error; a serializer wraps it in `.decodingFailed`.
   func decode<D: Decodable>(_ type: D.Type, from data: Data) throws -> D

@@ -285,7 +285,8 @@ public struct GoogleXSSIPreprocessor: DataPreprocessor {
 
   /// Returns the bytes without the prefix; the same bytes when they do not start with it.
   public func preprocess(_ data: Data) throws -> Data {
-    data.starts(with: Self.prefix) ? data.dropFirst(Self.prefix.count) : data
+    // Copied, because the indices of a slice do not begin at 0.
+    data.starts(with: Self.prefix) ? Data(data.dropFirst(Self.prefix.count)) : data
   }
 }
 
