@@ -83,8 +83,10 @@ public final class DownloadRequest: Request, @unchecked Sendable {
   /// ```swift
   /// let request = session.download("https://example.com/film.mp4", to: destination)
   /// let file = request.serializingDownloadedFileURL()
-  /// for await progress in request.downloadProgress() where Int(progress.fractionCompleted * 100) % 10 == 0 {
+  /// var next: Int64 = 0
+  /// for await progress in request.downloadProgress() where progress.completedUnitCount >= next {
   ///   try request.checkpoint()?.write(to: checkpointFile, options: .atomic)
+  ///   next = progress.completedUnitCount + 100_000_000
   /// }
   /// print(await file.result)
   /// ```
