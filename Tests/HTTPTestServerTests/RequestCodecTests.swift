@@ -275,5 +275,11 @@ struct SmallCodecTests {
     #expect(Reply.patternByte(at: 123_456) == whole[123_456])
     #expect(Set(whole).count == 256)
     #expect(Reply.patternBytes(-1).isEmpty)
+    #expect(Reply.patternByte(at: -1) == whole[65_520])
+    #expect(Reply.patternByte(at: .min) == Reply.patternByte(at: .min % 65_521 + 65_521))
+  }
+
+  @Test("The length of parts that no body could have is the greatest") func endlessParts() {
+    #expect(Reply.Body.parts([.pattern(.max), .pattern(2)]).length == .max)
   }
 }

@@ -156,7 +156,12 @@ extension Reply {
     }
 
     /// The length in bytes.
-    var length: Int { parts.reduce(0) { $0 + $1.length } }
+    var length: Int {
+      parts.reduce(0) { sum, part in
+        let (length, isTooLong) = sum.addingReportingOverflow(part.length)
+        return isTooLong ? .max : length
+      }
+    }
   }
 
   /// A part of a body that is sent bit by bit.
@@ -198,9 +203,11 @@ extension Reply {
 
 extension Reply {
   /// Returns the byte at an offset of the deterministic content of `/bytes/{n}` and of pattern bodies. The content
-  /// has a prime period, so that blocks which were lost, doubled or exchanged are noticed.
+  /// has a prime period, so that blocks which were lost, doubled or exchanged are noticed. It continues before its
+  /// beginning, at negative offsets.
   public static func patternByte(at offset: Int) -> UInt8 {
-    pattern[offset % patternPeriod]
+    let index = offset % patternPeriod
+    return pattern[index < 0 ? index + patternPeriod : index]
   }
 
   /// Returns the first bytes of the deterministic content; none for a negative count.

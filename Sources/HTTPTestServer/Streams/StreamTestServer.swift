@@ -135,9 +135,9 @@ public final class StreamTestConnection {
   /// The protocol that ALPN chose (RFC 7301), or `nil`.
   public var applicationProtocol: String? { channel.tls?.details.applicationProtocol }
 
-  /// Reads available bytes, up to `count`; waits for the first. Empty at the end.
+  /// Reads available bytes, up to `count`, but at least one; waits for the first. Empty at the end.
   public func read(atMost count: Int = 65_536) throws -> [UInt8] {
-    let bytes = try channel.read(atMost: count)
+    let bytes = try channel.read(atMost: max(1, count))
     core.state.withLock { $0.received += bytes.count }
     return bytes
   }
