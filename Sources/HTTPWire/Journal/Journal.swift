@@ -111,7 +111,8 @@ package enum JournalRecord: Codable, Sendable, Equatable {
   case moved
   /// The response to an upload is complete; its body, if it has one, is in a file beside the journal.
   case answered(hasBody: Bool)
-  /// Another attempt begins, and whatever came back is of no use.
+  /// Another attempt begins, and whatever came back is of no use. Right after ``moving(to:options:)`` it says that the
+  /// file could not be moved, and the request stays sent.
   case restarted
   /// The response handlers are being called.
   case delivering

@@ -97,9 +97,11 @@ package struct JournalState: Sendable, Equatable {
     case .moved: if case .moving(let path, _) = phase { phase = .moved(to: path) }
     case .answered(let hasBody): phase = .answered(hasBody: hasBody)
     case .restarted:
+      // A file that could not be moved does not undo that its request was sent.
+      let isFailedMove = if case .moving = phase { true } else { false }
       if isComplete { phase = .waiting }
       // A resumable upload continues, so that the bytes of the earlier attempts stay sent.
-      if upload == nil { isSent = false }
+      if upload == nil, !isFailedMove { isSent = false }
     case .delivering: isDelivering = true
     case .uploading(let upload, let mayBeComplete):
       self.upload = upload?.resource == nil ? nil : upload

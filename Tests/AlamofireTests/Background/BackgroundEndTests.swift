@@ -13,8 +13,11 @@ import Testing
   init() throws { fixture = try BackgroundFixture() }
 
   /// Downloads a file without a handler, so that its outcome waits for one.
-  private func undelivered(_ server: HTTPTestServer, in session: Session) async -> DownloadRequest {
-    let request = session.download(server.url("/file"), to: fixture.destination("file")).resume()
+  private func undelivered(
+    _ server: HTTPTestServer, method: HTTPMethod = .get, in session: Session
+  ) async -> DownloadRequest {
+    let request = session.download(server.url("/file"), method: method, to: fixture.destination("file"))
+      .resume()
     #expect(await eventually { request.isFinished })
     return request
   }
@@ -59,6 +62,56 @@ import Testing
     #expect(try Data(contentsOf: target) == Data("old".utf8))
     #expect(server.requestCount == 2)
     #expect(await fixture.isEmptied())
+  }
+
+  @Test("A POST whose file could not be moved is not sent again by the next session") func failedMoveOfPost()
+    async throws
+  {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.text("first"), .text("second"))
+    let target = try fixture.folder.file("file", Data("old".utf8))
+    do {
+      let session = fixture.session(startRequestsImmediately: false)
+      _ = await undelivered(server, method: .post, in: session)
+    }
+    #expect(await fixture.isReleased())
+    let session = fixture.session()
+    let restored = try #require(session.restoredRequests.first as? DownloadRequest)
+    let response = await restored.ended()
+    #expect(response.error?.transferCode == .backgroundSessionWasDisconnected, "\(response)")
+    #expect(server.requestCount == 1)
+    #expect(try Data(contentsOf: target) == Data("old".utf8))
+    #expect(await fixture.isEmptied())
+  }
+
+  @Test("A POST whose file could not be moved is sent again if its caller wants that")
+  func failedMoveSentAgain() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.text("first"), .text("second"))
+    let target = try fixture.folder.file("file", Data("old".utf8))
+    let session = fixture.session(startRequestsImmediately: false)
+    let request = await undelivered(server, method: .post, in: session)
+    try FileManager.default.removeItem(at: target)
+    session.retryRequest(request, withDelay: nil)
+    let response = await request.ended()
+    #expect(response.error == nil, "\(response)")
+    #expect(try Data(contentsOf: target) == Data("second".utf8))
+    #expect(server.requestCount == 2)
+    #expect(await fixture.isEmptied())
+    withExtendedLifetime(session) {}
+  }
+
+  @Test("A POST without a response is sent again if its caller wants that") func demandedPost() throws {
+    let transfers = BackgroundTransfers(
+      identifier: "tests", folder: fixture.journal.path, isDiscretionary: false)
+    let transfer = transfers.make()
+    try transfer.describe(try URLRequest(url: "http://127.0.0.1:1/", method: .post), kind: .download)
+    try transfer.noteSent()
+    #expect(transfer.isLost)
+    transfer.beginAgain()
+    #expect(!transfer.isLost)
+    try transfer.noteSent()
+    #expect(transfer.isLost)
   }
 
   @Test(

@@ -15,15 +15,23 @@ import Testing
     files = UnflushableFiles(try TransferFolder(path: fixture.journal.path))
   }
 
-  private func begun() throws -> BackgroundTransfer {
+  private func begun(_ method: String = "GET") throws -> BackgroundTransfer {
     let transfers = BackgroundTransfers(identifier: "tests", files: .success(files), isDiscretionary: false)
     let transfer = transfers.make()
-    try transfer.describe(
-      URLRequest(url: try #require(URL(string: "http://127.0.0.1:1/"))), kind: .download)
+    var request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:1/")))
+    request.httpMethod = method
+    try transfer.describe(request, kind: .download)
+    try transfer.noteSent()
     let head = ResponseHead(status: 200)
     #expect(transfer.begin(head, { (nil, 0) }) == nil)
     try Data("bytes".utf8).write(to: URL(fileURLWithPath: transfer.filePath))
     return transfer
+  }
+
+  /// Returns the only transfer as another process would restore it.
+  private func restored() throws -> BackgroundTransfer {
+    let later = BackgroundTransfers(identifier: "tests", files: .success(files), isDiscretionary: false)
+    return try #require(later.restore().first)
   }
 
   private func isNotedComplete(_ transfer: BackgroundTransfer, size: Int64 = 5) throws -> Bool {
@@ -179,10 +187,6 @@ import Testing
 
   @Test("A record that was written in part does not void later ones", arguments: [true, false])
   func tornRecord(isRestored: Bool) throws {
-    func restored() throws -> BackgroundTransfer {
-      let later = BackgroundTransfers(identifier: "tests", files: .success(files), isDiscretionary: false)
-      return try #require(later.restore().first)
-    }
     let transfers = BackgroundTransfers(identifier: "tests", files: .success(files), isDiscretionary: false)
     let transfer = transfers.make()
     var request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:1/")))
@@ -258,6 +262,44 @@ import Testing
     files.recordFault = nil
     #expect(transfer.begin(ResponseHead(status: 200)) { (nil, 0) } == nil)
     #expect(later.restore().first?.completed == nil)
+  }
+
+  @Test(
+    "A POST that is retried after its file was not moved is sent once more at most", arguments: [true, false])
+  func retriedMove(isRetryNoted: Bool) throws {
+    files.isFailing = false
+    let transfer = try begun("POST")
+    try transfer.noteCompleted()
+    _ = transfer.move(to: fixture.folder["target"].path, options: 0) {
+      files.recordFault = .refused
+      return .failure(.explicitlyCancelled)
+    }
+    if isRetryNoted { files.recordFault = nil }
+    transfer.noteRetry()
+    #expect(!transfer.isLost, "a retrier has decided that the request is sent again")
+    files.recordFault = nil
+    try transfer.noteSent()
+    #expect(transfer.begin(ResponseHead(status: 200)) { (nil, 0) } == nil)
+    #expect(!transfer.mayRepeat)
+    #expect(try restored().isLost, "another process would send the POST once more")
+  }
+
+  @Test("A POST whose file was not moved is not sent again if the attempt to move it is not noted")
+  func unnotedAttempt() throws {
+    files.isFailing = false
+    let transfer = try begun("POST")
+    try transfer.noteCompleted()
+    files.recordFault = .refused
+    _ = transfer.move(to: fixture.folder["target"].path, options: 0) {
+      files.recordFault = nil
+      return .failure(.explicitlyCancelled)
+    }
+    #expect(try restored().completed?.phase == .completed(size: 5), "another process moves the file")
+    transfer.noteRetry()
+    #expect(!transfer.isLost, "a retrier has decided that the request is sent again")
+    try transfer.noteSent()
+    #expect(transfer.begin(ResponseHead(status: 200)) { (nil, 0) } == nil)
+    #expect(try restored().isLost, "another process would send the POST once more")
   }
 }
 

@@ -144,6 +144,23 @@ struct JournalStateTests {
     #expect(continuation(try transfer("POST", .sent, .restarted)) == .send, "the caller requested a retry")
   }
 
+  @Test("A file that could not be moved does not undo that its request was sent") func failedMove() throws {
+    let continuations: [(String, JournalState.Continuation)] = [
+      ("POST", .lost), ("GET", .send), ("PUT", .send),
+    ]
+    for (method, expected) in continuations {
+      let head = JournalRecord.responded(Self.head(), offset: 0, boot: "boot")
+      var failed = try transfer(
+        method, .sent, head, .completed(size: 80), .moving(to: "/a", options: 0), .restarted)
+      #expect(failed.phase == .waiting, "\(method)")
+      #expect(continuation(failed) == expected, "\(method)")
+      #expect(continuation(failed, fileSize: 80, isAtDestination: true) == expected, "\(method)")
+      #expect(JournalState(failed.records) == failed, "\(method)")
+      failed.apply(.restarted)
+      #expect(continuation(failed) == .send, "\(method): the caller requested a retry")
+    }
+  }
+
   static let upload = UploadResource(url: "https://example.com/files/1").flatMap { resource in
     UploadResource(url: "https://example.com/files").map {
       StoredUpload(resource, creation: $0, dialect: .tus)

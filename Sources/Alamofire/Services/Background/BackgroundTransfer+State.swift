@@ -56,6 +56,44 @@ extension BackgroundTransfer {
     /// Whether no byte of the file counts.
     var hasLostBytes: Bool { loss != .none }
 
+    /// Appends a record. Returns the number of the error, if there is one.
+    mutating func append(_ record: JournalRecord, in files: (any TransferFiles)?) -> Int32? {
+      guard journal != nil else { return EINVAL }
+      return journal?.append(record, in: files)
+    }
+
+    /// Appends the record that the file was not moved, if the journal lacks it. Returns the number of the error, if
+    /// there is one.
+    mutating func noteMissingRestart(in files: (any TransferFiles)?) -> Int32? {
+      guard lacksRestart else { return nil }
+      let code = append(.restarted, in: files)
+      lacksRestart = code != nil
+      return code
+    }
+
+    /// Notes that the request is sent again, although the server may have performed it.
+    mutating func noteRetry(in files: (any TransferFiles)?) {
+      guard isOpen, journal != nil else { return }
+      // A record of its own, because a file that was not moved does not undo that the request was sent.
+      _ = noteMissingRestart(in: files)
+      _ = append(.restarted, in: files)
+    }
+
+    /// Notes that the server may receive the whole request from now on. Returns the number of the error if the note
+    /// cannot be written for a request that must not be repeated.
+    mutating func noteSent(in files: (any TransferFiles)?) -> Int32? {
+      guard isOpen, let description = stored?.description else { return nil }
+      isRedirected = false
+      guard description.isIdempotent else {
+        // First, because a later restart would undo the note.
+        if let code = noteMissingRestart(in: files) { return code }
+        return append(.sent, in: files)
+      }
+      // The server might lose a resumable upload. Whether it may have had all bytes then decides.
+      if description.resumption != nil { _ = append(.sent, in: files) }
+      return nil
+    }
+
     /// Notes that bytes of a response were lost, unless another one has begun the file since. Returns whether the file
     /// is still to be removed.
     ///

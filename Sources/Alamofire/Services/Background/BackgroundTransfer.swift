@@ -145,24 +145,14 @@ package final class BackgroundTransfer: Sendable {
 
   /// Appends a record. Returns the number of the error, if there is one.
   private func append(_ record: JournalRecord, to state: inout TransferState) -> Int32? {
-    guard state.journal != nil else { return EINVAL }
-    return state.journal?.append(record, in: try? owner.files())
+    state.append(record, in: try? owner.files())
   }
 
   /// Notes that the server may receive the whole request from now on. Throws if the note cannot be written for a
   /// request that must not be repeated. Such a request must not be sent, because another process would send it again.
   package func noteSent() throws(AFError) {
-    let code = state.withLock { noteSent(in: &$0) }
+    let code = state.withLock { $0.noteSent(in: try? owner.files()) }
     if let code { throw owner.failure(code) }
-  }
-
-  private func noteSent(in state: inout TransferState) -> Int32? {
-    guard state.isOpen, let description = state.stored?.description else { return nil }
-    state.isRedirected = false
-    guard description.isIdempotent else { return append(.sent, to: &state) }
-    // The server might lose a resumable upload. Whether it may have had all bytes then decides.
-    if description.resumption != nil { _ = append(.sent, to: &state) }
-    return nil
   }
 
   /// Notes that a redirect is followed: a server has received the request.
@@ -198,10 +188,8 @@ package final class BackgroundTransfer: Sendable {
       guard state.isOpen else { return Self.ended }
       state.file = file
       // Another process would move the bytes of this response, or take another file at the destination for them.
-      if state.lacksRestart {
-        let code = append(.restarted, to: &state)
-        if let code { return TransportFailure(.cannotWriteFile, owner.failureText(code)) }
-        state.lacksRestart = false
+      if let code = state.noteMissingRestart(in: try? owner.files()) {
+        return TransportFailure(.cannotWriteFile, owner.failureText(code))
       }
       removeLostFile(&state)
       let (failure, size) = body()
@@ -300,7 +288,7 @@ package final class BackgroundTransfer: Sendable {
     state.withLock { state in
       guard state.isOpen else { return .failure(Self.ended) }
       let (reading, isLast) = body()
-      if isLast, let code = noteSent(in: &state) {
+      if isLast, let code = state.noteSent(in: try? owner.files()) {
         return .failure(TransportFailure(.cannotCreateFile, owner.failureText(code)))
       }
       return reading
@@ -323,17 +311,18 @@ package final class BackgroundTransfer: Sendable {
   }
 
   /// Moves the file by `body`, which leaves it if it fails. It is removed then, and another session begins the download
-  /// again. If that cannot be noted, the file stays, and another session tries to move it once more. Returns `nil`,
-  /// without moving the file, if the session has ended.
+  /// again if its request may be repeated. If that cannot be noted, the file stays, and another session tries to move
+  /// it once more. Returns `nil`, without moving the file, if the session has ended.
   func move(to path: String, options: Int, _ body: () -> Result<URL, AFError>) -> Result<URL, AFError>? {
     state.withLock { state in
       guard state.isOpen else { return nil }
-      _ = append(.moving(to: path, options: options), to: &state)
+      let isNoted = append(.moving(to: path, options: options), to: &state) == nil
       let result = body()
       if case .success = result {
         _ = append(.moved, to: &state)
-      } else if append(.restarted, to: &state) == nil {
-        // The record is first: without the file, another one at the destination would be taken for it.
+      } else if isNoted, append(.restarted, to: &state) == nil {
+        // The record is first: without the file, another one at the destination would be taken for it. Without the
+        // earlier record, this one would undo that the request was sent.
         (try? owner.files())?.remove(names.file)
       } else {
         state.lacksRestart = true
@@ -366,8 +355,10 @@ package final class BackgroundTransfer: Sendable {
   }
 
   package func noteRetry() {
-    state.withLock { forgetLoss(&$0) }
-    note(.restarted)
+    state.withLock { state in
+      forgetLoss(&state)
+      state.noteRetry(in: try? owner.files())
+    }
   }
 
   /// Notes that the response handlers are called from now on.
@@ -439,7 +430,10 @@ package final class BackgroundTransfer: Sendable {
       guard state.phase != .closed else { return }
       state.run += 1
       let isIncomplete = state.stored.map { $0.description.kind == .download && !$0.isComplete } ?? true
-      if !state.isOpen || !isIncomplete { renew(&state, files, upload) } else { forgetLoss(&state) }
+      guard state.isOpen, isIncomplete else { return renew(&state, files, upload) }
+      forgetLoss(&state)
+      // The caller has decided that the request is sent again.
+      if state.stored?.isSent == true { state.noteRetry(in: files) }
     }
   }
 
