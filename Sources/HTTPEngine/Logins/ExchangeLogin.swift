@@ -103,7 +103,9 @@ final class ExchangeLogin {
     return act(on: step)
   }
 
-  private var hasBody: Bool { RequestHeadWriter.Content(of: request) != .none }
+  /// Whether the request has a body that can be withheld. Without an empty one it is still the same request, which the
+  /// server may perform.
+  private var hasBody: Bool { !RequestHeadWriter.Content(of: request).isEmpty }
 
   /// Begins the login with the proxy; its first step is always to send the request.
   private func beginWithProxy(_ remembered: () -> AuthenticationProof?) {
