@@ -142,6 +142,7 @@ extension HopLoop {
       parts.method = changed.httpMethod ?? "GET"
       parts.fields = sorted
       parts.body = body
+      parts.trailers = parts.trailers?.filtered { [origin = target.origin] in plan.keeps($0, to: origin) }
       parts.profile = profile
     }
     request = next.upgraded

@@ -159,6 +159,7 @@ extension WireRequest {
       parts.origin = plan.origin
       parts.method = plan.method
       parts.fields = plan.fields(from: fields)
+      if plan.leavesOrigin { parts.trailers = parts.trailers?.filtered { plan.keeps($0) } }
       if !plan.resendsBody {
         parts.body = .none
         parts.trailers = nil

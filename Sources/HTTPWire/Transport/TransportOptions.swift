@@ -231,7 +231,8 @@ public struct TransportOptions: Sendable, Equatable {
   /// `Request.request` and `cURLDescription()`. `Host` and the framing fields, such as `Content-Length`, are left out.
   /// Default: none.
   public var repeatedHeaders: [HTTPHeader] = []
-  /// Header fields that, like `Authorization` and `Cookie`, are not sent to another origin after a redirect.
+  /// Header and trailer fields that, like `Authorization` and `Cookie`, are not sent to another origin after a
+  /// redirect.
   public var protectedHeaders: Set<String> = []
 
   /// Whether identical concurrent requests share one transfer: data requests by GET without a body, with the same URL,

@@ -303,6 +303,13 @@ package struct RequestTrailers: Sendable {
     self.names = names
     self.make = make
   }
+
+  /// Returns the trailers without the fields whose names `isKept` refuses. The head does not announce them either.
+  package func filtered(_ isKept: @escaping @Sendable (_ name: String) -> Bool) -> RequestTrailers {
+    RequestTrailers(names: names.filter(isKept)) { [make] completion in
+      make { fields in completion(fields.filter { isKept($0.name) }) }
+    }
+  }
 }
 
 /// The source of a request's body that is not in memory. The transport calls it on its own thread, one call at a

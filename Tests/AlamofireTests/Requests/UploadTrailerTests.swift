@@ -86,6 +86,62 @@ import Testing
     #expect(server.recordedRequests.map { Self.fields($0) } == [["X-Length: 4"], []])
   }
 
+  /// Uploads a body whose digest is protected.
+  private func uploadProtected(
+    _ change: (UploadRequest) -> UploadRequest = { $0 }
+  ) async -> AFDataResponse<Data?> {
+    var options = TransportOptions()
+    options.protectedHeaders = ["x-sum"]
+    let request = Session.real(configuration: .isolated, options: options)
+      .upload(Data("body".utf8), to: server.url("/"))
+      .trailers(announcing: ["X-Sum", "X-Length"]) { ["X-Sum": "secret", "X-Length": "4"] }
+    return await change(request).end()
+  }
+
+  /// Whether the last request has the protected trailer, and the other one in any case.
+  private static func hasSum(_ server: HTTPTestServer) throws -> Bool {
+    let request = try #require(server.recordedRequests.last)
+    let hasSum = request.trailers.contains { $0.name == "X-Sum" }
+    #expect(request.bodyText == "body" && request.isBodyComplete)
+    #expect(fields(request) == (hasSum ? ["X-Sum: secret", "X-Length: 4"] : ["X-Length: 4"]))
+    #expect(request.header("Trailer") == (hasSum ? "X-Sum, X-Length" : "X-Length"))
+    return hasSum
+  }
+
+  @Test("A redirect sends protected trailers to no other origin") func protectedFields() async throws {
+    let other = try HTTPTestServer(routes: .none)
+    server.enqueue(.redirect(to: "/there", status: 307), .ok)
+    #expect(await uploadProtected().error == nil)
+    #expect(try Self.hasSum(server), "the origin is the same")
+    server.enqueue(.redirect(to: other.url("/there"), status: 307))
+    other.enqueue(.redirect(to: server.url("/back"), status: 307))
+    server.enqueue(.ok)
+    #expect(await uploadProtected().error == nil)
+    #expect(try !Self.hasSum(other), "the origin is another one")
+    #expect(server.recordedRequests.last?.path == "/back")
+    #expect(try !Self.hasSum(server), "another origin has led back")
+  }
+
+  @Test("A redirect handler takes protected trailers to no other origin") func protectedFieldsOfHandler()
+    async throws
+  {
+    let other = try HTTPTestServer(routes: .none)
+    server.enqueue(.redirect(to: "/there", status: 307))
+    other.enqueue(.ok)
+    let url = other.url("/elsewhere")
+    let response = await uploadProtected {
+      $0.redirect(
+        using: .modify { _, request, _ in
+          var request = request
+          request.url = URL(string: url)
+          return request
+        })
+    }
+    #expect(response.error == nil)
+    #expect(other.recordedRequests.map(\.path) == ["/elsewhere"])
+    #expect(try !Self.hasSum(other))
+  }
+
   @Test("Each time that the body is sent has its own trailers") func repetitions() async throws {
     let challenge = Reply(
       status: 401, headers: [HTTPHeader(name: "WWW-Authenticate", value: #"Basic realm="r""#)])
