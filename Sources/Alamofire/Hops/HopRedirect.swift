@@ -135,6 +135,7 @@ extension HopLoop {
       method: changed.httpMethod ?? "GET", own: changed.allHTTPHeaderFields, all: fields)
     let sorted = SessionSettings.withoutFraming(fields).sorted(like: request.fields)
     let body = body(of: changed)
+    let trailers = body.isPresent && hasSameBody(changed, as: proposed) ? request.trailers : nil
     let profile = profile(to: target.origin, from: redirected)
     let next = request.redirected { parts in
       parts.url = target.url
@@ -142,7 +143,7 @@ extension HopLoop {
       parts.method = changed.httpMethod ?? "GET"
       parts.fields = sorted
       parts.body = body
-      parts.trailers = parts.trailers?.filtered { [origin = target.origin] in plan.keeps($0, to: origin) }
+      parts.trailers = trailers?.filtered { [origin = target.origin] in plan.keeps($0, to: origin) }
       parts.profile = profile
     }
     request = next.upgraded
@@ -168,6 +169,12 @@ extension HopLoop {
         InputStreamSource(stream, length: WireRequest.contentLength(changed.allHTTPHeaderFields)))
     }
     return changed.httpMethod == request.method ? request.body : .none
+  }
+
+  /// Whether a handler has left the body of the proposed request as it was, so that the trailers of that body still
+  /// describe it.
+  private func hasSameBody(_ changed: URLRequest, as proposed: URLRequest) -> Bool {
+    changed.httpBody == proposed.httpBody && changed.httpBodyStream === proposed.httpBodyStream
   }
 }
 

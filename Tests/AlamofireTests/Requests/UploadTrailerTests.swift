@@ -67,10 +67,10 @@ import Testing
     #expect(names.values.count == 1 && names.values != ["http-engine"])
   }
 
-  @Test("A body that a redirect handler gives does not have the trailers of the upload") func otherBody()
-    async
-  {
-    server.enqueue(.redirect(to: "/there", status: 303), .ok)
+  @Test(
+    "A body that a redirect handler gives does not have the trailers of the upload", arguments: [303, 307])
+  func otherBody(status: Int) async {
+    server.enqueue(.redirect(to: "/there", status: status), .ok)
     let response = await Session.real(configuration: .isolated)
       .upload(Data("body".utf8), to: server.url("/")).trailers { ["X-Length": "4"] }
       .redirect(
@@ -84,6 +84,23 @@ import Testing
     #expect(response.error == nil)
     #expect(server.recordedRequests.map(\.bodyText) == ["body", "other"])
     #expect(server.recordedRequests.map { Self.fields($0) } == [["X-Length: 4"], []])
+  }
+
+  @Test("A redirect handler that changes a field leaves the body with its trailers") func otherField() async {
+    server.enqueue(.redirect(to: "/there", status: 307), .ok)
+    let response = await Session.real(configuration: .isolated)
+      .upload(Data("body".utf8), to: server.url("/")).trailers { ["X-Length": "4"] }
+      .redirect(
+        using: .modify { _, request, _ in
+          var request = request
+          request.setValue("1", forHTTPHeaderField: "X-Own")
+          return request
+        }
+      ).end()
+    #expect(response.error == nil)
+    #expect(server.recordedRequests.map(\.bodyText) == ["body", "body"])
+    #expect(server.recordedRequests.map { $0.header("X-Own") } == [nil, "1"])
+    #expect(server.recordedRequests.map { Self.fields($0) } == [["X-Length: 4"], ["X-Length: 4"]])
   }
 
   /// Uploads a body whose digest is protected.

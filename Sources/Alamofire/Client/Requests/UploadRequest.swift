@@ -76,7 +76,8 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
   ///   with an error. These are the fields for framing, routing, authentication, cookies, conditions and content. An
   ///   invalid name or value has the same effect. By then the whole body has been sent; an announced name is checked
   ///   before anything is sent.
-  /// - After a redirect to another origin, the fields in `TransportOptions.protectedHeaders` are not sent.
+  /// - After a redirect to another origin, the fields in `TransportOptions.protectedHeaders` are not sent. If a
+  ///   redirect handler gives the request another body, no trailers are sent.
   /// - A server may ignore trailers. Resumable uploads, background sessions and `URLProtocol` classes send none.
   ///
   /// Call it before the request starts; a later call applies to the next attempt, and the last call counts.
