@@ -218,6 +218,33 @@ import Testing
     #expect(await fixture.isEmptied())
   }
 
+  @Test("The journal has the URL of a response before the adapters", arguments: dialects, [true, false])
+  func adaptedURL(dialect: UploadEndpoint.Dialect, createsWithContent: Bool) async throws {
+    let uploads = try UploadFixture(dialect)
+    let adapter = SpyInterceptor(adapt: { request, _ in
+      var request = request
+      request.url = request.url.flatMap { URL(string: "\($0.absoluteString)?key=secret") }
+      return .success(request)
+    })
+    do {
+      let session = fixture.session(interceptor: adapter, startRequestsImmediately: false)
+      let request = session.upload(try file(), to: uploads.url)
+        .resumable(uploads.options { $0.createsWithContent = createsWithContent }).resume()
+      #expect(await eventually { request.isFinished })
+      withExtendedLifetime(session) {}
+    }
+    let targets = uploads.server.recordedRequests.map(\.target)
+    #expect(!targets.isEmpty && targets.allSatisfy { $0.hasSuffix("?key=secret") }, "\(targets)")
+    let journal = try String(contentsOf: try #require(fixture.record), encoding: .utf8)
+    #expect(journal.contains("answered") && !journal.contains("secret"), "\(journal)")
+    let session = fixture.session()
+    let response = await (try restored(session)).ended()
+    let isCreation = dialect == .draft && createsWithContent
+    #expect(response.response?.url?.absoluteString == uploads.url + (isCreation ? "" : "/0"))
+    #expect(uploads.server.recordedRequests.count == targets.count)
+    #expect(await fixture.isEmptied())
+  }
+
   @Test("A checkpoint continues in a background session, and in the next one", arguments: dialects)
   func checkpoint(dialect: UploadEndpoint.Dialect) async throws {
     let uploads = try UploadFixture(dialect)

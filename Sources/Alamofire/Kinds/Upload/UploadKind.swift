@@ -78,8 +78,8 @@ final class UploadKind: RequestKind {
       let head = exchange.head
     else { return .done }
     let body = attempt.core.state.withLock { $0.results.data }
-    let hasOtherURL = attempt.hops.isRedirected || upload.resumer?.isActive == true
-    let url = hasOtherURL ? exchange.url : nil
+    // Without a redirect it is not the URL that was sent, because an adapter may have added secrets to that one.
+    let url = attempt.hops.isRedirected ? exchange.url : upload.resumer?.uploadURL
     return .task { transfer.noteAnswer(head, body, from: url) }
   }
 

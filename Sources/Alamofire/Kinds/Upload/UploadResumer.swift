@@ -258,6 +258,15 @@ final class UploadResumer: Sendable {
   /// Whether the current request is one of the protocol.
   var isActive: Bool { state.withLock { $0.request != nil } }
 
+  /// The URL of the upload, as the server has named it, if the current request is for that URL. `nil` for the caller's
+  /// URL.
+  var uploadURL: URL? {
+    state.withLock { state in
+      guard state.request?.concernsUpload == true else { return nil }
+      return state.resumption?.resource.flatMap { URL(wire: $0.url) }
+    }
+  }
+
   /// Notes the request before its adapters, which run again when the upload is continued.
   func noteInitial(_ request: URLRequest) {
     let initial = request.url.flatMap { UploadResource(url: $0.absoluteString) }
