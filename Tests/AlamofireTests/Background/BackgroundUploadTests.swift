@@ -197,6 +197,25 @@ import Testing
     #expect(await fixture.isEmptied())
   }
 
+  @Test("A response that another session delivers has its fields, among them Set-Cookie") func fields()
+    async throws
+  {
+    let server = try HTTPTestServer(routes: .none)
+    // The cookie has expired, so that no other test sends it.
+    server.enqueue(Reply.text("stored").with(header: "Set-Cookie", value: "a=b; Max-Age=0"))
+    do {
+      let session = fixture.session(startRequestsImmediately: false)
+      let request = session.upload(Data("body".utf8), to: server.url("/upload")).resume()
+      #expect(await eventually { request.isFinished })
+      withExtendedLifetime(session) {}
+    }
+    let session = fixture.session()
+    let request = try #require(session.restoredRequests.first as? UploadRequest)
+    #expect((await request.ended()).response?.headers["Set-Cookie"] == "a=b; Max-Age=0")
+    #expect(server.recordedRequests.count == 1)
+    #expect(await fixture.isEmptied())
+  }
+
   @Test("A response that no handler has received is delivered by another session")
   func undelivered() async throws {
     let server = try HTTPTestServer(routes: .standard)

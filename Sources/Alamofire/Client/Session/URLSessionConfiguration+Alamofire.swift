@@ -152,8 +152,9 @@ extension URLSessionConfiguration {
   /// transfers of another one fail with `URLError.backgroundSessionInUseByAnotherProcess`.
   ///
   /// The journal is a folder that only its owner can read, in `$XDG_STATE_HOME/alamofire/background`, or in
-  /// `~/.local/state/alamofire/background`. The journal contains the header fields that the program has set, but not
-  /// the ones that adapters, cookies and credentials add.
+  /// `~/.local/state/alamofire/background`. The journal contains the URL and the header fields that the program has
+  /// set, but nothing that adapters, cookies and credentials add. It also contains the response as received, with the
+  /// cookies that it sets, until the response handlers have returned.
   ///
   /// ```swift
   /// let session = Session(configuration: .background(withIdentifier: "com.example.sync"))
