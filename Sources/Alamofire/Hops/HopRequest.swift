@@ -86,7 +86,7 @@ extension HopLoop {
     guard owner != request.origin else { return }
     redirects.keepSecrets(at: owner)
     let profile = request.profile.elsewhere ?? request.profile
-    self.request = request.following(.leavingOrigin(request)).changing { $0.profile = profile }
+    self.request = request.following(.leavingOrigin(owner, by: request)).changing { $0.profile = profile }
   }
 
   /// Asks the delegate for another stream if the one that was read is needed again, as a redirect or a challenge

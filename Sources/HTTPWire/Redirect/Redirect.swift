@@ -111,10 +111,11 @@ package struct RedirectPlan: Sendable, Equatable {
   package let protectedHeaders: Set<String>
 
   /// Returns the plan of a request that leaves the origin of its secrets, and keeps its URL, method and body.
-  package static func leavingOrigin(_ request: WireRequest) -> RedirectPlan {
+  package static func leavingOrigin(_ owner: Origin, by request: WireRequest) -> RedirectPlan {
     RedirectPlan(
       url: request.url, origin: request.origin, method: request.method, resendsBody: true,
-      dropsContentFields: false, leavesOrigin: true, leavesSecureScheme: false,
+      dropsContentFields: false, leavesOrigin: true,
+      leavesSecureScheme: owner.scheme == "https" && request.origin.scheme == "http",
       protectedHeaders: request.profile.options.protectedHeaders)
   }
 

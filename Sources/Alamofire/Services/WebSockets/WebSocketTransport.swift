@@ -148,7 +148,7 @@ final class WebSocketTransport: Transport {
   /// Whether the configuration's subprotocols are sent to the origin of a request, as its fields are.
   private func mayOfferSubprotocols(to request: WireRequest) -> Bool {
     request.origin == initialOrigin
-      || RedirectPlan.leavingOrigin(request).keeps("Sec-WebSocket-Protocol")
+      || RedirectPlan.leavingOrigin(initialOrigin, by: request).keeps("Sec-WebSocket-Protocol")
   }
 
   private func handshake(
