@@ -27,9 +27,7 @@ extension UploadResumption {
     if part.isLast, answer.isComplete != false { return .result }
     guard resource != nil || answer.hasDraftFields else { return .failure(.unsupportedByServer) }
     if resource == nil {
-      guard let named = answer.location.flatMap({ UploadResource($0, at: url) }) else {
-        return .failure(.unusableUploadURL)
-      }
+      guard let named = resource(named: answer, at: url) else { return .failure(.unusableUploadURL) }
       resource = named
     }
     return processAcceptance(answer, part)
@@ -50,9 +48,7 @@ extension UploadResumption {
     guard answer.status == 201, answer.tusVersion == TusSupport.version else {
       return .failure(.unsupportedByServer)
     }
-    guard let named = answer.location.flatMap({ UploadResource($0, at: url) }) else {
-      return .failure(.unusableUploadURL)
-    }
+    guard let named = resource(named: answer, at: url) else { return .failure(.unusableUploadURL) }
     resource = named
     mustAskOffset = false
     return length == 0 ? .result : .proceed

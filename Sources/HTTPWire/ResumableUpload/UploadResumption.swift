@@ -95,6 +95,8 @@ package struct UploadResumption: Sendable, Equatable {
   package internal(set) var dialect: Dialect?
   /// The URL of the upload, once the server has named it.
   package internal(set) var resource: UploadResource?
+  /// Whether that URL has to use https, because the caller's request does. A redirect may have led it to http.
+  package var needsTLS = false
   /// The number of bytes that the server has confirmed.
   package internal(set) var acknowledged: Int64 = 0
   package internal(set) var limits = UploadLimits()
@@ -231,8 +233,7 @@ package struct UploadResumption: Sendable, Equatable {
     }
     if let newer = answer.limits { limits.update(with: newer) }
     if let offset = answer.offset, offset <= readEnd { acknowledged = max(acknowledged, offset) }
-    guard case .creation? = current, resource == nil, let location = answer.location,
-      let named = UploadResource(location, at: url)
+    guard case .creation? = current, resource == nil, let named = resource(named: answer, at: url)
     else { return false }
     resource = named
     return true
@@ -253,6 +254,14 @@ package struct UploadResumption: Sendable, Equatable {
     case .append(let part): return processAppend(answer, part)
     case .removal: return .result
     }
+  }
+
+  /// Returns the URL that a response names. `nil` without one, and if it is not an HTTP URL, or would leave TLS.
+  func resource(named answer: UploadAnswer, at url: String) -> UploadResource? {
+    guard let named = answer.location.flatMap({ UploadResource($0, at: url) }),
+      !needsTLS || named.origin.scheme == "https"
+    else { return nil }
+    return named
   }
 
   // MARK: Failures

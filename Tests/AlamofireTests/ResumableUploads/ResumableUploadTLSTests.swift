@@ -34,6 +34,26 @@ struct ResumableUploadTLSTests {
     ).resumable(options)
   }
 
+  @Test("An upload whose creation was redirected away from TLS is refused", arguments: dialects)
+  func redirected(dialect: UploadEndpoint.Dialect) async {
+    let fake = FakeTransport(
+      .redirect(307, to: "http://b.test/files"), Self.created("/u/1"), responder: { _, _ in Self.stored })
+    let response = await upload(dialect, through: fake).response()
+    #expect(response.error?.uploadError == .unusableUploadURL)
+    #expect(fake.urls == ["https://a.test/files", "http://b.test/files"])
+    #expect(fake.requests.map { $0.value("Referer") } == [Self.referer, nil])
+  }
+
+  @Test("An upload continues over TLS although its creation was redirected away", arguments: dialects)
+  func redirectedAndBack(dialect: UploadEndpoint.Dialect) async {
+    let fake = FakeTransport(
+      .redirect(307, to: "http://b.test/files"), Self.created("https://c.test/u/1"),
+      responder: { _, _ in Self.stored })
+    let response = await upload(dialect, through: fake).response()
+    #expect(response.error == nil)
+    #expect(fake.urls == ["https://a.test/files", "http://b.test/files", "https://c.test/u/1"])
+  }
+
   @Test(
     "An adapter that leads a part of the upload away from TLS does not take the Referer along",
     arguments: dialects, ["https", "http"])

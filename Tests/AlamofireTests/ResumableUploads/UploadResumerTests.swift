@@ -135,6 +135,34 @@ import Testing
     #expect(try continued.window?.offset == nil && continued.contentInMemory() == Data())
   }
 
+  @Test(
+    "The URL of an upload does not leave the TLS of the caller's request, whatever URL named it",
+    arguments: [UploadResumption.Dialect.draft, .tus])
+  func secureURL(dialect: UploadResumption.Dialect) throws {
+    var policy = UploadResumption.Policy()
+    policy.dialect = dialect
+    policy.createsWithContent = false
+    let content = try content(isFile: true)
+    let origin = try #require(Origin(url: "https://a.test/"))
+    for (asked, location, isUsed) in [
+      ("https://a.test/files", "/files/1", true), ("http://b.test/files", "https://b.test/files/1", true),
+      ("http://b.test/files", "/files/1", false),
+    ] {
+      let resumer = UploadResumer(.success(policy))
+      let first = try resumer.request(from: original) { .success(content) }
+      #expect(resumer.owner(orFirst: first.url?.absoluteString ?? "", origin) == origin)
+      let fields = [("Location", location), ("Upload-Draft-Interop-Version", "6")]
+      if dialect == .draft {
+        let head = ResponseHead(status: 104, fields: fields.map { HTTPHeader(name: $0.0, value: $0.1) })
+        resumer.informational(head, at: asked)
+        #expect((resumer.currentCheckpoint != nil) == isUsed, "status 104: \(location) at \(asked)")
+      }
+      let verdict = process(201, fields + [("Upload-Complete", "?0")], by: resumer, at: asked)
+      #expect(verdict == (isUsed ? .proceed : .failure(.unusableUploadURL)), "\(location) at \(asked)")
+      #expect((resumer.currentCheckpoint != nil) == isUsed, "\(location) at \(asked)")
+    }
+  }
+
   @Test("An upload that failed after its last byte stays failed in another process", arguments: [nil, 500])
   func failureAfterLastByte(status: Int?) throws {
     let resource = try #require(UploadResource(url: "https://a.test/files/1"))

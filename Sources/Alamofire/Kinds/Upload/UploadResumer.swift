@@ -283,6 +283,8 @@ final class UploadResumer: Sendable {
         let isSame = state.initial.map { $0.origin == sent?.origin } ?? false
         state.creation = earlier?.creation ?? (isSame ? state.initial : sent?.withoutQuery)
       }
+      let needsTLS = state.creation?.origin.scheme == "https"
+      state.resumption?.needsTLS = needsTLS
       return state.creation?.origin ?? origin
     }
   }
