@@ -354,7 +354,7 @@ extension LoopExchanges {
   func prioritize(_ ticket: UInt64, _ priority: Float) {
     guard let exchange = exchanges[ticket] else { return }
     exchange.priority = priority
-    hostQueues.prioritize(exchange)
+    hostQueues.prioritize(exchange, now)
   }
 }
 

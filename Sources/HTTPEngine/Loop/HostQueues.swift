@@ -1,7 +1,7 @@
 import HTTPWire
 
-/// The queues of requests, one for each host and its limits. Belongs to the loop's thread. ``HostAdmission`` makes the
-/// decisions.
+/// The queues of requests, one for each host and its limits. Belongs to the loop's thread. ``HostAdmission`` decides
+/// within a host, and ``HostOrder`` between hosts.
 final class HostQueues {
   /// The requests that share a limit.
   struct Key: Hashable {
@@ -19,14 +19,19 @@ final class HostQueues {
 
   final class Queue {
     let key: Key
+    let hasRate: Bool
     @exclusivity(unchecked) var admission: HostAdmission
     @exclusivity(unchecked) var multiplexes: Bool?
     @exclusivity(unchecked) var waitingTickets: Set<UInt64> = []
     /// The streams of the connections; `nil` while the server has always allowed as many as usual.
     @exclusivity(unchecked) var streamLimit: StreamLimit?
+    /// The entries of the queue in ``HostOrder``.
+    @exclusivity(unchecked) var candidate: (request: HostAdmission.Waiting, number: UInt64)?
+    @exclusivity(unchecked) var release: (time: UInt64, number: UInt64)?
 
     init(_ key: Key) {
       self.key = key
+      hasRate = key.limits?.rate != nil
       admission = HostAdmission(connections: key.connections, limits: key.limits)
     }
   }
@@ -37,8 +42,9 @@ final class HostQueues {
   /// The number of requests in flight, and its limit.
   @exclusivity(unchecked) private var running = 0
   @exclusivity(unchecked) private var mostRunning = Int.max
-  /// The time at which a rate allows a waiting request.
-  @exclusivity(unchecked) private(set) var releaseTime: UInt64 = .max
+  /// Whether a request had a limit of the session. Until then, only the hosts with a rate are in the order.
+  @exclusivity(unchecked) private var hasLimit = false
+  @exclusivity(unchecked) private(set) var order = HostOrder()
   /// The number of queues beyond which those without requests are forgotten.
   @exclusivity(unchecked) private var keptQueues = 1024
 
@@ -48,22 +54,27 @@ final class HostQueues {
     let hostQueue = hostQueue(of: request)
     exchange.hostQueue = hostQueue
     mostRunning = request.mostInFlight
+    if mostRunning < .max { hasLimit = true }
     let moment = HostAdmission.Moment(now: now, room: room)
     if hostQueue.admission.submitted(exchange.ticket, priority: exchange.priority, moment) {
       running += 1
       return true
     }
     hostQueue.waitingTickets.insert(exchange.ticket)
-    noteReleaseTime(of: hostQueue, now)
+    renew(hostQueue, now)
     return false
   }
 
   /// The number of requests that the limit of the session allows.
   private var room: Int { mostRunning - running }
 
-  private func noteReleaseTime(of hostQueue: Queue, _ now: UInt64) {
-    guard hostQueue.key.limits?.rate != nil else { return }
-    releaseTime = min(releaseTime, hostQueue.admission.releaseTime(now))
+  /// The time at which a rate allows a waiting request.
+  var releaseTime: UInt64 { order.releaseTime }
+
+  /// Gives a host its place in the order after a change of its queue.
+  private func renew(_ hostQueue: Queue, _ now: UInt64) {
+    guard hasLimit || hostQueue.hasRate else { return }
+    order.renew(hostQueue, isLimited: hasLimit, now)
   }
 
   /// Removes an exchange that has ended, or that is suspended when its turn comes. Returns the exchanges that may start
@@ -77,11 +88,12 @@ final class HostQueues {
     exchange.hostQueue = nil
     if !hostQueue.waitingTickets.isEmpty, hostQueue.waitingTickets.remove(exchange.ticket) != nil {
       _ = hostQueue.admission.withdrawn(exchange.ticket)
+      renew(hostQueue, now)
       return []
     }
     running -= 1
     // If the session has a limit, the next request may be one for another host.
-    let moment = HostAdmission.Moment(now: now, room: mostRunning == .max ? .max : 0)
+    let moment = HostAdmission.Moment(now: now, room: hasLimit ? 0 : .max)
     var admitted: [UInt64] = []
     let next = isUnsent ? hostQueue.admission.returned(moment) : hostQueue.admission.ended(moment)
     if let next { admitted.append(next) }
@@ -90,7 +102,7 @@ final class HostQueues {
       admitted += hostQueue.admission.learned(multiplexes: multiplexes, moment)
     }
     note(admitted, of: hostQueue, now)
-    if mostRunning < .max { admitted += fill(now) }
+    if hasLimit { admitted += fill(now) }
     if hostQueues.count > keptQueues { forgetQueues(now) }
     return admitted
   }
@@ -106,13 +118,14 @@ final class HostQueues {
   private func note(_ admitted: [UInt64], of hostQueue: Queue, _ now: UInt64) {
     running += admitted.count
     for ticket in admitted { hostQueue.waitingTickets.remove(ticket) }
-    if !hostQueue.waitingTickets.isEmpty { noteReleaseTime(of: hostQueue, now) }
+    renew(hostQueue, now)
   }
 
   /// Admits the requests of all hosts that the limit of the session allows, in the order of their priorities.
   private func fill(_ now: UInt64) -> [UInt64] {
+    while let hostQueue = order.due(now) { renew(hostQueue, now) }
     var admitted: [UInt64] = []
-    while room > 0, let hostQueue = bestQueue(now) {
+    while room > 0, let hostQueue = order.best(now) {
       guard let ticket = hostQueue.admission.next(HostAdmission.Moment(now: now, room: room)) else { break }
       note([ticket], of: hostQueue, now)
       admitted.append(ticket)
@@ -120,26 +133,11 @@ final class HostQueues {
     return admitted
   }
 
-  private func bestQueue(_ now: UInt64) -> Queue? {
-    var best: (queue: Queue, request: HostAdmission.Waiting)?
-    for hostQueue in hostQueues.values where !hostQueue.waitingTickets.isEmpty {
-      guard let request = hostQueue.admission.candidate(now) else { continue }
-      if let best, !request.precedes(best.request) { continue }
-      best = (hostQueue, request)
-    }
-    return best?.queue
-  }
-
   /// Returns the exchanges that rates allow now.
   func release(_ now: UInt64) -> [UInt64] {
-    releaseTime = .max
+    if hasLimit { return fill(now) }
     var admitted: [UInt64] = []
-    if mostRunning < .max {
-      admitted = fill(now)
-      for hostQueue in hostQueues.values { noteReleaseTime(of: hostQueue, now) }
-      return admitted
-    }
-    for hostQueue in hostQueues.values where hostQueue.key.limits?.rate != nil {
+    while let hostQueue = order.due(now) {
       let released = hostQueue.admission.released(HostAdmission.Moment(now: now))
       note(released, of: hostQueue, now)
       admitted += released
@@ -148,8 +146,11 @@ final class HostQueues {
   }
 
   /// Changes the queue position of a waiting exchange.
-  func prioritize(_ exchange: Exchange) {
-    _ = exchange.hostQueue?.admission.prioritized(exchange.ticket, exchange.priority)
+  func prioritize(_ exchange: Exchange, _ now: UInt64) {
+    guard let hostQueue = exchange.hostQueue,
+      hostQueue.admission.prioritized(exchange.ticket, exchange.priority)
+    else { return }
+    renew(hostQueue, now)
   }
 
   /// Notes that connections of HTTP/2 serve a queue. Returns the requests that may start now.

@@ -7,7 +7,7 @@ package struct HostAdmission: Sendable {
   package static var streamsPerConnection: Int { 100 }
 
   /// A waiting request.
-  package struct Waiting: Sendable {
+  package struct Waiting: Sendable, Equatable {
     package let ticket: Ticket
     package let priority: Float
 
