@@ -144,6 +144,10 @@ package struct StrictTransportTable: Sendable {
   /// The most hosts that are noted.
   private let limit: Int
   private var noted: [HostPolicyName: Policy] = [:]
+  /// A time before which no policy expires. A policy that was renewed or removed leaves it too early.
+  private var earliestExpiry: Int64 = .max
+  /// The number of policies that were looked at to make room. Tests count them.
+  package private(set) var steps = 0
   /// Whether the domains below are included, by host.
   private var preloaded: [HostPolicyName: Bool] = [:]
 
@@ -177,14 +181,25 @@ package struct StrictTransportTable: Sendable {
       let isNews =
         old.includesSubdomains != policy.includesSubdomains || abs(expiry - old.written) > field.maxAge / 100
       if !isNews { policy.written = old.written }
-      noted[host] = policy
+      keep(policy, of: host)
       return isNews
     }
-    if noted.count >= limit { noted = noted.filter { $0.value.expiry > now } }
+    if noted.count >= limit, earliestExpiry <= now { removeExpired(now) }
     // A host that invents names must not displace the policies of others.
     guard noted.count < limit else { return false }
-    noted[host] = policy
+    keep(policy, of: host)
     return true
+  }
+
+  private mutating func keep(_ policy: Policy, of host: HostPolicyName) {
+    noted[host] = policy
+    earliestExpiry = min(earliestExpiry, policy.expiry)
+  }
+
+  private mutating func removeExpired(_ now: Int64) {
+    steps += noted.count
+    noted = noted.filter { $0.value.expiry > now }
+    earliestExpiry = noted.values.lazy.map(\.expiry).min() ?? .max
   }
 
   package mutating func preload(_ host: HostPolicyName, includingSubdomains: Bool) {
@@ -220,7 +235,7 @@ extension StrictTransportTable: HostPolicyTable {
       let expiry = DecimalNumber.whole(words[1]), words.count == 2 || words[2] == "includeSubDomains"
     else { return false }
     guard noted.count < limit else { return true }
-    noted[host] = Policy(expiry: expiry, includesSubdomains: words.count == 3, written: expiry)
+    keep(Policy(expiry: expiry, includesSubdomains: words.count == 3, written: expiry), of: host)
     return true
   }
 }

@@ -125,6 +125,40 @@ struct StrictTransportTests {
     #expect(table.hosts(now: 11) == ["h0.test", "h2.test", "h7.test"])
   }
 
+  @Test("A full table looks for expired policies only when one may have expired") func fullTable() throws {
+    var table = StrictTransportTable(limit: 100)
+    func note(_ number: Int, maxAge: Int64, now: Int64) throws -> Bool {
+      let host = try #require(HostPolicyName("h\(number).test"))
+      return table.note(StrictTransportField(maxAge: maxAge, includesSubdomains: false), of: host, now: now)
+    }
+    for number in 0..<100 { _ = try note(number, maxAge: number == 0 ? 100 : 10_000, now: 0) }
+    // The first host renews its policy.
+    _ = try note(0, maxAge: 1_000, now: 50)
+    for number in 100..<1_000 { _ = try note(number, maxAge: 10_000, now: 99) }
+    #expect(table.steps == 0, "no policy may have expired")
+    for number in 100..<1_000 { _ = try note(number, maxAge: 10_000, now: 200) }
+    #expect(table.steps == 100 && table.hosts(now: 200).count == 100)
+    // A shorter time counts, too.
+    _ = try note(1, maxAge: 100, now: 200)
+    let early = try note(1_000, maxAge: 10_000, now: 299)
+    #expect(!early)
+    let late = try note(1_000, maxAge: 10_000, now: 300)
+    #expect(late && table.steps == 200)
+    #expect(table.hosts(now: 300).contains("h1000.test") && !table.hosts(now: 300).contains("h1.test"))
+  }
+
+  @Test("A host replaces a policy that was read from a file, when that has expired") func readPolicies()
+    throws
+  {
+    var table = StrictTransportTable(limit: 2)
+    try table.read(text: "# strict-transport-security 1\na.test 100\nb.test 200\n")
+    let host = try #require(HostPolicyName("c.test"))
+    let field = StrictTransportField(maxAge: 1_000, includesSubdomains: false)
+    let answers = [99, 100].map { (now: Int64) in table.note(field, of: host, now: now) }
+    #expect(answers == [false, true])
+    #expect(table.hosts(now: 100) == ["b.test", "c.test"])
+  }
+
   @Test("A repeated policy is rarely written") func repeatedPolicy() throws {
     var table = try table("max-age=1000", of: "a.test", at: 0)
     let host = try #require(HostPolicyName("a.test"))
