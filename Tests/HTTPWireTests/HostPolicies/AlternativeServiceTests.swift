@@ -128,6 +128,27 @@ struct AlternativeServiceTests {
     #expect(left == ["a.test", "c"], "the one that expires first has gone")
   }
 
+  @Test("Of many origins, an eighth is evicted at a time: those that expire first") func eviction() throws {
+    var table = AlternativeTable(limit: 800)
+    func origin(_ number: Int) -> Origin { Origin(scheme: "https", host: "h\(number).test", port: 8443) }
+    func note(_ numbers: Range<Int>) throws {
+      for number in numbers {
+        let field = try #require(AlternativeField("h2=\":9000\"; ma=\(1_000 + number)"))
+        _ = table.note(field, of: origin(number), now: 100)
+      }
+    }
+    func kept(below count: Int) -> [Int] {
+      (0..<count).filter { table.choice(for: origin($0), now: 100) != nil }
+    }
+    try note(0..<800)
+    #expect(kept(below: 800).count == 800 && table.steps == 0)
+    try note(800..<801)
+    #expect(kept(below: 801) == Array(101...800))
+    try note(801..<2_000)
+    #expect(kept(below: 2_000) == Array(2_000 - kept(below: 2_000).count..<2_000))
+    #expect(table.steps <= 12_000, "\(table.steps) steps for 1,200 origins")
+  }
+
   @Test("A repeated field is written when its lifetime has changed noticeably") func repeatedFields() throws {
     var table = AlternativeTable(limit: 10)
     let field = try #require(AlternativeField(#"h2="alt.test:9443"; persist=1; ma=1000"#))

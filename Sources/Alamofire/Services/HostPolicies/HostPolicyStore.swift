@@ -227,8 +227,8 @@ extension StrictTransportSecurity {
 extension AlternativeServices {
   /// Makes an empty object in memory.
   ///
-  /// - Parameter originLimit: The most pairs of host and port with services. One more evicts the pair that expires
-  ///   first.
+  /// - Parameter originLimit: The most pairs of host and port with services. One more evicts an eighth of them, at
+  ///   least one pair: those that expire first.
   public convenience init(originLimit: Int = 1_000) {
     self.init(storage: HostPolicyStore(AlternativeTable(limit: originLimit)))
   }
