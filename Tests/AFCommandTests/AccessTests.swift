@@ -146,30 +146,53 @@ import Testing
     #expect(place.path.hasPrefix("/") && place.path.hasSuffix("/.local/share/af/sessions/h/me.json"))
   }
 
-  @Test("The secrets of a session are sent to the port alone for which they were stored")
-  func sessionOfPort() async throws {
+  private static let storedCredentials =
+    #"{"headers": [], "cookies": [], "credentials": {"type": "basic", "user": "ann", "password": "x"}}"#
+
+  /// Returns whether the session "me" has credentials for a URL.
+  private func sends(_ url: String) async -> Bool {
     var terminal = Terminal.pipe
     terminal.variables = ["XDG_DATA_HOME": folder.path]
-    func sends(_ url: String) async -> Bool {
-      let run = await terminal.run("--session", "me", "--offline", "-p", "H", url)
-      #expect(run.status == .success, "\(run.error)")
-      return run.output.contains("Authorization: Basic")
-    }
+    let run = await terminal.run("--session", "me", "--offline", "-p", "H", url)
+    #expect(run.status == .success, "\(run.error)")
+    return run.output.contains("Authorization: Basic")
+  }
+
+  @Test("The secrets of a session are sent to the port alone for which they were stored")
+  func sessionOfPort() async throws {
     for host in ["example.com", "example.com_80"] {
       try FileManager.default.createDirectory(
         atPath: folder.path("af/sessions/\(host)"), withIntermediateDirectories: true)
     }
-    let stored =
-      #"{"headers": [], "cookies": [], "credentials": {"type": "basic", "user": "ann", "password": "x"}}"#
-    _ = try folder.file("af/sessions/example.com/me.json", stored)
+    _ = try folder.file("af/sessions/example.com/me.json", Self.storedCredentials)
     for url in ["https://example.com", "https://EXAMPLE.com/x", "https://example.com:443"] {
       #expect(await sends(url), "\(url)")
     }
     for url in ["http://example.com", "http://example.com:443", "https://example.com:8443"] {
       #expect(await !sends(url), "\(url)")
     }
-    _ = try folder.file("af/sessions/example.com_80/me.json", stored)
+    _ = try folder.file("af/sessions/example.com_80/me.json", Self.storedCredentials)
     for url in ["http://Example.com", "http://example.com:80"] { #expect(await sends(url), "\(url)") }
+  }
+
+  @Test(
+    "The secrets of a session are not sent to the other scheme on their port, nor to a host called like both",
+    arguments: [
+      ("https://example.com:8443", "http://example.com:8443"),
+      ("https://example.com:80", "http://example.com"),
+      ("https://example.com", "http://example.com:443"), ("https://[::1]:8080", "http://[::1]:8080"),
+      ("https://box_80", "http://box"), ("https://box_8443_tls", "https://box:8443"),
+    ])
+  func sessionOfScheme(one: String, other: String) async throws {
+    for (stored, foreign) in [(one, other), (other, one)] {
+      let host = NamedSession.host(of: URLComponents(string: stored))
+      let place = NamedSession.place("me", host: host, variables: ["XDG_DATA_HOME": folder.path])
+      try NamedSession.makeFolder(try #require(place.folder))
+      try Data(Self.storedCredentials.utf8).write(to: URL(fileURLWithPath: place.path))
+      #expect(await sends(stored), "\(stored) lacks its credentials")
+      #expect(await !sends(foreign), "\(foreign) gets the credentials for \(stored)")
+      try FileManager.default.removeItem(atPath: place.path)
+    }
   }
 
   @Test("A session stores the value of a file and a repeated field, and a typed field replaces a stored one")

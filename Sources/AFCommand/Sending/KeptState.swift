@@ -150,13 +150,17 @@ final class KeptState: Sendable {
 }
 
 extension NamedSession {
-  /// Returns the name of a host and port: `example.com` for port 443 of `https`, `example.com_80` for another port. The
-  /// default ports of both schemes have different names, because the secrets for one of them need TLS.
+  /// Returns the name of an origin: `example.com` for port 443 of `https`, `example.com_8443_tls` for another one of
+  /// its ports, and `example.com_80` for a port of `http`. The schemes never share a name, because the secrets for one
+  /// of them need TLS.
   static func host(of url: URLComponents?) -> String {
     let isSecure = ["https", "wss"].contains(url?.scheme?.lowercased())
     let host = url?.host?.lowercased() ?? ""
     let port = url?.port ?? (isSecure ? 443 : 80)
-    return isSecure && port == 443 ? host : "\(host)_\(port)"
+    // A host such as `box_80` is called like another one with its port.
+    let isAmbiguous = host.split(separator: ".").last?.contains("_") == true
+    if isSecure, port == 443, !isAmbiguous { return host }
+    return "\(host)_\(port)" + (isSecure ? "_tls" : "")
   }
 
   /// Returns the file of a session. If its name is a path, the path is the file; otherwise the file is in the folder
