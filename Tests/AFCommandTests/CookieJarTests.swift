@@ -137,6 +137,56 @@ import Testing
     #expect(value.text.flatMap { CookieJarLine($0.utf8) } == value)
   }
 
+  @Test("A comment with SameSite is for the line after it alone, and is written again")
+  func commentsOfSameSite() throws {
+    let line = "a.example\tFALSE\t/\tFALSE\t0\ta\tb"
+    let lines = [
+      "# SameSite=Strict", line, line, "# SameSite=Lax\r", line, "# SameSite=Strict", "# another one", line,
+      "# SameSite=Other", line,
+    ]
+    let expected: [CookieJarLine.SameSite?] = [.strict, nil, .lax, nil, nil]
+    let cookies = CookieJarLine.all(in: Data(lines.joined(separator: "\n").utf8))
+    #expect(cookies.map(\.sameSite) == expected)
+    let written = cookies.flatMap(\.lines)
+    #expect(written == ["# SameSite=Strict", line, line, "# SameSite=Lax", line, line, line])
+    #expect(CookieJarLine.all(in: Data(written.joined(separator: "\n").utf8)) == cookies)
+    // A server that adds nothing but the attribute has changed the cookie.
+    let objects = try cookies.map { try #require($0.cookie) }
+    #expect(!CookieChanges(from: [objects[1]], to: [objects[0]]).isEmpty)
+    #expect(CookieChanges(from: [objects[0]], to: [objects[0]]).isEmpty)
+  }
+
+  @Test(
+    "SameSite outlives the run, so that a redirect from another site sends no such cookie",
+    arguments: ["--cookie-jar", "--session"])
+  func sameSite(option: String) async throws {
+    let path = folder.path("state")
+    /// Returns the cookies of the last request of a run, in the order of their names.
+    func sent(_ words: String..., replies: [Reply]) async throws -> [String] {
+      server.forgetRequests()
+      for reply in replies { server.enqueue(reply) }
+      let run = await Terminal.pipe.run([option, path] + words)
+      #expect(run.status == .success, "\(run.error)")
+      let requests = server.recordedRequests
+      #expect(requests.count == replies.count)
+      return requests.last?.header("Cookie")?.components(separatedBy: "; ").sorted() ?? []
+    }
+    let site = "http://localhost:\(server.port)/"
+    var first = Reply.text("")
+    first.headers += ["strict=1; SameSite=Strict", "lax=1; SameSite=Lax; Max-Age=3600", "free=1"].map {
+      HTTPHeader(name: "Set-Cookie", value: $0)
+    }
+    #expect(try await sent(site, replies: [first]).isEmpty)
+    // A cookie of the other site, so that the file is written anew with the cookies that were read from it.
+    let redirect = Reply.redirect(to: site).with(header: "Set-Cookie", value: "other=1")
+    let followed = try await sent(server.url("/"), replies: [redirect, .text("")])
+    #expect(followed == ["free=1", "lax=1"], "a GET that another site has redirected")
+    let repeated = try await sent(
+      "POST", server.url("/"), replies: [.redirect(to: site, status: 307), .text("")])
+    #expect(repeated == ["free=1"], "a POST that another site has redirected")
+    #expect(try await sent(site, replies: [.text("")]) == ["free=1", "lax=1", "strict=1"])
+  }
+
   @Test("A file that is not text is not replaced by a jar")
   func noText() async throws {
     let path = folder.path("photo")

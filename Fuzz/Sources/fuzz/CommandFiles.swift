@@ -23,7 +23,7 @@ enum CommandFiles {
       precondition(line.text != nil, "\(line) is read and cannot be written")
       checkCookie(line)
     }
-    let text = Data(lines.compactMap(\.text).map { $0 + "\n" }.joined().utf8)
+    let text = Data(lines.flatMap(\.lines).map { $0 + "\n" }.joined().utf8)
     precondition(CookieJarLine.all(in: text) == lines, "the jar is another one the second time")
     checkForeignFields(data)
   }
@@ -42,6 +42,6 @@ enum CommandFiles {
 
   private static func checkCookie(_ line: CookieJarLine) {
     guard let cookie = line.cookie else { return }
-    _ = CookieJarLine(cookie).text
+    _ = CookieJarLine(cookie, sameSite: line.sameSite).lines
   }
 }

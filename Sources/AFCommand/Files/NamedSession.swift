@@ -48,13 +48,32 @@ package struct NamedSession: Codable, Equatable, Sendable {
   /// The lines that are cookies. Any other line is left out.
   package var cookieLines: [CookieJarLine] {
     // A line feed in an entry would divide a line that looks like one cookie.
-    cookies.filter { !$0.utf8.contains(0x0A) }.compactMap { CookieJarLine($0.utf8) }
+    CookieJarLine.all(cookies.filter { !$0.utf8.contains(0x0A) }.map(\.utf8))
   }
 }
 
 /// A cookie as a line of a cookie jar. The format is Netscape's, which curl and browsers' tools read too: seven fields
 /// with tabs between them.
 package struct CookieJarLine: Equatable, Sendable {
+  /// The values of `SameSite` that keep a cookie from requests that another site has caused.
+  package enum SameSite: String, CaseIterable, Sendable {
+    case strict = "Strict"
+    case lax = "Lax"
+
+    /// The line before the line of the cookie.
+    fileprivate var comment: String { "# SameSite=\(rawValue)" }
+
+    /// Parses a line without its line feed. Returns `nil` for any other line.
+    fileprivate init?(comment line: some Collection<UInt8>) {
+      let bytes = Array(line)
+      let text = bytes.last == 0x0D ? bytes.dropLast() : bytes[...]
+      guard let value = Self.allCases.first(where: { text.elementsEqual($0.comment.utf8) }) else {
+        return nil
+      }
+      self = value
+    }
+  }
+
   /// The domain without a leading dot.
   package var domain: String
   package var includesSubdomains: Bool
@@ -65,6 +84,8 @@ package struct CookieJarLine: Equatable, Sendable {
   package var expiry: Int64?
   package var name: String
   package var value: String
+  /// The attribute `SameSite`. The format has no field for it, so it is a comment on the line before the cookie's.
+  package var sameSite: SameSite?
 
   /// The end of the year 9999. Foundation's calendar and other programs do not know later ones.
   package static let latestExpiry: Int64 = 253_402_300_799
@@ -97,8 +118,8 @@ package struct CookieJarLine: Equatable, Sendable {
     else { return nil }
   }
 
-  /// The line without its line feed. `nil` for a cookie that could not be read back unchanged: a tab in a name or a
-  /// path, or any line break, would make it another cookie.
+  /// The line without its line feed, and without ``sameSite``. `nil` for a cookie that could not be read back
+  /// unchanged: a tab in a name or a path, or any line break, would make it another cookie.
   package var text: String? {
     let fields = [
       (isHTTPOnly ? Self.httpOnlyMark : "") + (includesSubdomains ? "." : "") + domain,
@@ -106,13 +127,32 @@ package struct CookieJarLine: Equatable, Sendable {
       expiry.map { String($0) } ?? "0", name, value,
     ]
     let text = fields.joined(separator: "\t")
-    guard !text.utf8.contains(0x0A), CookieJarLine(text.utf8) == self else { return nil }
-    return text
+    guard !text.utf8.contains(0x0A), var found = CookieJarLine(text.utf8) else { return nil }
+    found.sameSite = sameSite
+    return found == self ? text : nil
+  }
+
+  /// The lines of a jar from which ``all(in:)`` reads the cookie; none for a cookie without ``text``.
+  package var lines: [String] {
+    guard let text else { return [] }
+    return [sameSite?.comment, text].compactMap { $0 }
   }
 
   /// Reads all lines of a jar, which are divided only by line feeds.
-  package static func all(in jar: Data) -> [CookieJarLine] {
-    jar.split(separator: 0x0A).compactMap { CookieJarLine($0) }
+  package static func all(in jar: Data) -> [CookieJarLine] { all(jar.split(separator: 0x0A)) }
+
+  /// Reads lines without their line feeds. Those that are not cookies are skipped.
+  package static func all<Line: Collection<UInt8>>(_ lines: [Line]) -> [CookieJarLine] {
+    var cookies: [CookieJarLine] = []
+    var sameSite: SameSite?
+    for line in lines {
+      if var cookie = CookieJarLine(line) {
+        cookie.sameSite = sameSite
+        cookies.append(cookie)
+      }
+      sameSite = SameSite(comment: line)
+    }
+    return cookies
   }
 
   /// Returns the seconds of a field, which some programs write with a fraction; `nil` for none, and for 0.
@@ -123,8 +163,8 @@ package struct CookieJarLine: Equatable, Sendable {
 }
 
 extension CookieJarLine {
-  /// Makes the line of a cookie.
-  package init(_ cookie: HTTPCookie) {
+  /// Makes the line of a cookie. Foundation does not know its `SameSite`.
+  package init(_ cookie: HTTPCookie, sameSite: SameSite?) {
     includesSubdomains = cookie.domain.hasPrefix(".")
     domain = includesSubdomains ? String(cookie.domain.dropFirst()) : cookie.domain
     path = cookie.path
@@ -135,6 +175,7 @@ extension CookieJarLine {
       return seconds < Double(Self.latestExpiry) ? Int64(max(0, seconds)) : Self.latestExpiry
     }
     (name, value) = (cookie.name, cookie.value)
+    self.sameSite = sameSite
   }
 
   /// The cookie of the line; `nil` if Foundation makes none of it.
@@ -145,6 +186,8 @@ extension CookieJarLine {
     if isSecure { properties[.secure] = "TRUE" }
     if isHTTPOnly { properties[HTTPCookiePropertyKey("HttpOnly")] = "TRUE" }
     if let expiry { properties[.expires] = Date(timeIntervalSince1970: TimeInterval(expiry)) }
+    // Foundation keeps a comment, and no property for the attribute. So this is where the library looks for it.
+    if let sameSite { properties[.comment] = "Alamofire; SameSite=\(sameSite.rawValue)" }
     return HTTPCookie(properties: properties)
   }
 }

@@ -275,6 +275,16 @@ extension NamedSession {
   }
 }
 
+extension HTTPCookie {
+  /// The line of the cookie in a jar.
+  fileprivate var jarLine: CookieJarLine {
+    // The policy is the value in lower case.
+    let policy = sameSitePolicy?.rawValue
+    let sameSite = CookieJarLine.SameSite.allCases.first { $0.rawValue.lowercased() == policy }
+    return CookieJarLine(self, sameSite: sameSite)
+  }
+}
+
 /// Cookies in a file, a line each (``CookieJarLine``).
 enum CookieJar {
   private static let header = "# Netscape HTTP Cookie File\n"
@@ -297,7 +307,7 @@ enum CookieJar {
     }
     return cookies.map { (place: place($0), cookie: $0) }
       .sorted { $0.place.lexicographicallyPrecedes($1.place) }
-      .compactMap { CookieJarLine($0.cookie).text }
+      .flatMap { $0.cookie.jarLine.lines }
   }
 
   /// Returns the content of a file.
@@ -447,7 +457,7 @@ struct CookieChanges {
 
   private static func isSame(_ one: HTTPCookie?, _ other: HTTPCookie?) -> Bool {
     guard let one, let other else { return one == nil && other == nil }
-    let (line, otherLine) = (CookieJarLine(one), CookieJarLine(other))
+    let (line, otherLine) = (one.jarLine, other.jarLine)
     return line == otherLine && line.value.utf8.elementsEqual(otherLine.value.utf8)
   }
 }
