@@ -65,6 +65,7 @@ package enum Command {
     let kept = try KeptState(typed, variables: environment.variables)
     var invocation = try kept.applied(
       to: try typed.withHeaderFiles().withInput(isRedirected: environment.isInputRedirected))
+    try ArgumentParser.checkContinuation(invocation)
     if let user = invocation.credentials?.user, invocation.credentials?.password == nil {
       invocation.credentials?.password = try environment.askPassword("Password of \(user): ")
     }

@@ -314,6 +314,32 @@ import Testing
     #expect(content() == "0123")
   }
 
+  @Test(
+    "-c excludes another range, whose bytes need not follow the bytes of the file",
+    arguments: [nil, "0123"] as [String?])
+  func otherRange(started: String?) async throws {
+    if let started { _ = try folder.file("f", started) }
+    let value = try folder.file("value", "bytes=6-9")
+    let session = try folder.file(
+      "session", #"{"headers": [{"name": "Range", "value": "bytes=6-9"}], "cookies": []}"#)
+    for words in [
+      ["Range:bytes=6-9"], ["range:bytes=6-9"], ["Range:", "Range:bytes=6-9"], ["Range;"],
+      ["Range:@\(value)"], ["--session-read-only", session], ["--offline", "Range:bytes=6-9"],
+      ["--curl", "Range:bytes=6-9"],
+    ] {
+      let run = await Terminal().run(["-c", "-o", path, server.url("/f")] + words)
+      #expect(run.status == .usage && run.error.contains("the field Range"), "\(words): \(run.error)")
+      #expect(run.output.isEmpty, "\(words)")
+    }
+    #expect(server.requestCount == 0 && content() == started)
+    server.enqueue(.text("0123456789"))
+    let omitted = await Terminal().run(
+      "-c", "-o", path, server.url("/f"), "--session-read-only", session, "Range:bytes=6-9", "Range:")
+    #expect(omitted.status == .success, "\(omitted.error)")
+    #expect(try await server.takeRequest().header("Range") == started.map { _ in "bytes=4-" })
+    #expect(content() == "0123456789")
+  }
+
   @Test("A part that the arguments request is saved, and a device has no continuation")
   func otherFiles() async throws {
     server.enqueue(part("23", "2-3/10"), .text("x").with(header: "ETag", value: "\"v1\""))

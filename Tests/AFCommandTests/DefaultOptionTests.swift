@@ -95,6 +95,9 @@ import Testing
     #expect(quiet.isQuiet && !quiet.isProgressForced)
     let direct = try invocation("--proxy http://p.test:1\n--proxy-anyauth", ["--no-proxy", "example.com"])
     #expect(direct.proxy == nil && !direct.negotiatesProxyLogin)
+    for field in ["Range:bytes=0-9", "Range:@file"] {
+      #expect(try !invocation("--continue", ["-o", "f", "example.com", field]).isContinued, "\(field)")
+    }
   }
 
   @Test(

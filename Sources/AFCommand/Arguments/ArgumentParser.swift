@@ -221,14 +221,7 @@ package struct ArgumentParser {
     }
     try checkOneResponse(invocation)
     try checkImage(invocation)
-    if invocation.isContinued {
-      guard case .file = invocation.output else {
-        throw UsageError("--continue needs the partial file: --output FILE.")
-      }
-      guard !invocation.hasBody, invocation.effectiveMethod == "GET" else {
-        throw UsageError("--continue is for a GET without a body.")
-      }
-    }
+    try checkContinuation(invocation)
     if invocation.usesSegments { try checkSegments(invocation) }
     if invocation.certificateKey ?? invocation.certificatePassphrase != nil, invocation.certificate == nil {
       throw UsageError("--cert-key and --cert-key-pass are of a certificate; add --cert FILE.")
@@ -297,6 +290,21 @@ package struct ArgumentParser {
     guard ImageExchange.format(ofFile: path) != nil else {
       throw UsageError(
         "The name '\(path)' needs a known ending: .jpeg, .png, .webp, .gif, .tiff, .avif or .heic.")
+    }
+  }
+
+  /// Checks `--continue`, once for the arguments and again with what a session adds to them.
+  static func checkContinuation(_ invocation: Invocation) throws(UsageError) {
+    guard invocation.isContinued else { return }
+    guard case .file = invocation.output else {
+      throw UsageError("--continue needs the partial file: --output FILE.")
+    }
+    guard !invocation.hasBody, invocation.effectiveMethod == "GET" else {
+      throw UsageError("--continue is for a GET without a body.")
+    }
+    // The bytes of another range need not follow the bytes of the file.
+    guard !invocation.hasRange else {
+      throw UsageError("--continue requests the range that the file lacks; leave out the field Range.")
     }
   }
 

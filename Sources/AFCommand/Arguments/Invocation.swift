@@ -210,6 +210,17 @@ package struct Invocation: Equatable, Sendable {
     return names
   }
 
+  /// Whether there is a `Range` field.
+  var hasRange: Bool {
+    let isSet = items.contains { item in
+      switch item {
+      case .header(let name, _), .headerFile(let name, _): name.lowercased() == "range"
+      default: false
+      }
+    }
+    return isSet && !omittedFields.contains("range")
+  }
+
   /// The header fields of the arguments: the ones with one value for a name, and further values, which are separate
   /// fields (RFC 9110 §5.3). Cookies are one field (RFC 6265 §5.4). Of a field that can have one value, the last one is
   /// sent.

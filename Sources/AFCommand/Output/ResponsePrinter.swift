@@ -224,8 +224,7 @@ struct ResponsePrinter: Sendable {
 
   /// Whether `-c` requests the missing bytes of the same file: it sends a GET without a body, for all the rest.
   private var requestsRest: Bool {
-    invocation.effectiveMethod == "GET" && !invocation.hasBody
-      && invocation.typedFields.single["Range"] == nil
+    invocation.effectiveMethod == "GET" && !invocation.hasBody && !invocation.hasRange
   }
 
   /// Returns whether the bytes were written.
