@@ -234,24 +234,35 @@ import Testing
     #expect(closure.withLock { $0 } == .closed(code: 1000, reason: ""))
   }
 
-  @Test("An input that cannot be read closes the connection, and is a failure")
-  func brokenInput() async throws {
+  @Test(
+    "An input that cannot be read, or is not UTF-8, closes the connection, and is a failure",
+    arguments: [
+      // A line without its end may have been cut off.
+      (Array("tw".utf8), true),
+      ([0x61, 0xFF, 0x62, 0x0A, 0x63, 0x0A], false), ([0xE2, 0x82, 0x0A, 0xAC, 0x0A], false),
+      ([0x61, 0xFF], false),
+    ] as [([UInt8], Bool)])
+  func brokenInput(afterFirstLine bytes: [UInt8], isUnreadable: Bool) async throws {
     let events = Mutex<[WebSocketTestConnection.Event]>([])
     server.enqueue(
       .webSocket(
         WebSocketEndpoint { connection in
-          for _ in 0..<2 {
-            guard let event = try connection.next() else { return }
+          // The command ends with the answer to its Close frame, which has to be recorded before.
+          connection.answersControlFrames = false
+          while let event = try connection.next() {
             events.withLock { $0.append(event) }
+            if case .closed = event { return try connection.close() }
           }
         }))
     var terminal = Terminal.pipe
-    terminal.input = "one\ntw"
-    terminal.inputFailure = UsageError("Standard input cannot be read: Input/output error.")
+    terminal.inputBytes = Array("one\n".utf8) + bytes
+    let failure = "Standard input cannot be read: Input/output error."
+    if isUnreadable { terminal.inputFailure = UsageError(failure) }
     let run = await terminal.run("ws", server.url("/"))
     #expect(run.status == .failure)
-    #expect(run.error.contains("Standard input cannot be read: Input/output error."), "\(run.error)")
-    // A line without its end may have been cut off.
+    let reason =
+      isUnreadable ? failure : "A line of the standard input is not text in UTF-8; it was not sent."
+    #expect(run.error.contains(reason), "\(run.error)")
     #expect(events.withLock { $0 } == [.text("one"), .closed(code: 1000, reason: "")])
   }
 

@@ -18,6 +18,8 @@ struct Terminal: Sendable {
   var hasColours = false
   var width = 80
   var input = ""
+  /// The bytes of an input that is not text, in place of `input`.
+  var inputBytes: [UInt8]?
   var isInputRedirected = false
   /// The time between two readings of the clock.
   var tick = Duration.zero
@@ -58,7 +60,7 @@ struct Terminal: Sendable {
     let (tick, onOutput, onError, outputFailure) = (tick, onOutput, onError, outputFailure)
     let (onErrorText, onInput, failureOfOutput) = (onErrorText, onInput, failureOfOutput)
     let (inputFailure, pager) = (inputFailure, pager)
-    let input = Mutex(Data(input.utf8))
+    let input = Mutex(Data(inputBytes ?? Array(self.input.utf8)))
     let clock = Mutex(ContinuousClock.now)
     var environment = Environment(
       arguments: arguments, variables: variables.merging(hasColours ? [:] : ["NO_COLOR": "1"]) { $1 },

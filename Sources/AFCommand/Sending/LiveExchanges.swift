@@ -80,23 +80,30 @@ struct InputLines {
   }
 
   /// Returns the next line without its break; a last line needs none. Throws if the input cannot be read, and then the
-  /// beginning of a line is dropped.
+  /// beginning of a line is dropped. Throws also for a line that is not UTF-8, of which a text would have other bytes.
   mutating func next() throws -> String? {
     while true {
       if let end = bytes[scanned...].firstIndex(of: 0x0A) {
         defer { (start, scanned) = (end + 1, end + 1) }
-        return String(decoding: bytes[start..<end], as: UTF8.self)
+        return try Self.text(bytes[start..<end])
       }
       bytes.removeFirst(start)
       (start, scanned) = (0, bytes.count)
       if isOver {
         defer { (bytes, scanned) = ([], 0) }
-        return bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self)
+        return try bytes.isEmpty ? nil : Self.text(bytes[...])
       }
       var room = [UInt8](repeating: 0, count: 65_536)
       let count = try room.withUnsafeMutableBytes { try read($0) }
       if count == 0 { isOver = true } else { bytes += room[..<count] }
     }
+  }
+
+  private static func text(_ line: ArraySlice<UInt8>) throws(UsageError) -> String {
+    guard let text = String(validating: line, as: UTF8.self) else {
+      throw UsageError("A line of the standard input is not text in UTF-8; it was not sent.")
+    }
+    return text
   }
 }
 
