@@ -130,6 +130,19 @@ import Testing
     #expect(server.requestCount == 0)
   }
 
+  @Test(
+    "Nothing is sent if a password is not UTF-8, because its bytes would be other ones",
+    .enabled(if: Programs.isInstalled("python3")))
+  func passwordInLatin1() async throws {
+    let server = try HTTPTestServer()
+    let run = try await Programs.runOnTerminal(
+      [Programs.af, "-h", "-a", "ann", server.url("/get")], answer: "caf\u{E9}", encoding: "latin-1")
+    let output = String(decoding: run.output, as: UTF8.self)
+    #expect(run.status == 2, "\(output)")
+    #expect(output.contains("The answer is not text in UTF-8") && !output.contains("caf"), "\(output)")
+    #expect(server.requestCount == 0)
+  }
+
   @Test("The variables of the environment are read", .enabled(if: Programs.isInstalled("python3")))
   func environment() async throws {
     let server = try HTTPTestServer()

@@ -19,16 +19,18 @@ enum Programs {
   }
 
   /// Runs a program on a separate terminal, and answers its first question. The output is the terminal's.
+  ///
+  /// - Parameter encoding: Python's name of the encoding of the answer.
   static func runOnTerminal(
-    _ words: [String], answer: String = "", environment: [String: String] = [:]
+    _ words: [String], answer: String = "", encoding: String = "utf-8", environment: [String: String] = [:]
   ) async throws -> ChildRun {
     try await ChildRun(
-      ["/usr/bin/env", "python3", "-c", terminal, answer] + words, environment: environment)
+      ["/usr/bin/env", "python3", "-c", terminal, answer, encoding] + words, environment: environment)
   }
 
   private static let terminal = """
     import os, pty, sys
-    answer, words = sys.argv[1], sys.argv[2:]
+    answer, encoding, words = sys.argv[1], sys.argv[2], sys.argv[3:]
     process, terminal = pty.fork()
     if process == 0:
         os.execvp(words[0], words)
@@ -41,7 +43,7 @@ enum Programs {
         shown += piece
         if not is_answered and shown.endswith(b": "):
             is_answered = True
-            os.write(terminal, answer.encode() + b"\\n")
+            os.write(terminal, answer.encode(encoding) + b"\\n")
     status = os.waitpid(process, 0)[1]
     sys.stdout.buffer.write(shown)
     sys.exit(os.waitstatus_to_exitcode(status))

@@ -194,7 +194,8 @@ extension Pager {
 /// A question for a secret on the terminal of the process.
 enum SecretPrompt {
   /// Returns the answer without its line break; `nil` without a terminal. The answer is not shown. Throws if the input
-  /// ends before a line does, as with Ctrl-D: an empty answer would be a secret, too.
+  /// ends before a line does, as with Ctrl-D: an empty answer would be a secret, too. Throws also for an answer that is
+  /// not UTF-8, of which a text would have other bytes.
   static func read(_ prompt: String, _ interruption: Interruption) throws(UsageError) -> String? {
     let terminal = open("/dev/tty", O_RDWR | O_CLOEXEC)
     guard terminal >= 0 else { return nil }
@@ -214,21 +215,24 @@ enum SecretPrompt {
     defer { restore(settings, on: terminal) }
     show(prompt, on: terminal)
     defer { show("\n", on: terminal) }
-    guard let answer = line(of: terminal) else {
+    guard let line = line(of: terminal) else {
       throw UsageError("The input of the terminal ended before an answer; nothing was sent.")
+    }
+    guard let answer = String(validating: line, as: UTF8.self) else {
+      throw UsageError("The answer is not text in UTF-8; nothing was sent.")
     }
     return answer
   }
 
   /// Reads a line; `nil` if the input ends or fails before its end.
-  private static func line(of terminal: Int32) -> String? {
+  private static func line(of terminal: Int32) -> [UInt8]? {
     var line: [UInt8] = []
     var byte: UInt8 = 0
     while true {
       let count = Glibc.read(terminal, &byte, 1)
       if count < 0, errno == EINTR { continue }
       guard count == 1 else { return nil }
-      if byte == UInt8(ascii: "\n") { return String(decoding: line, as: UTF8.self) }
+      if byte == UInt8(ascii: "\n") { return line }
       line.append(byte)
     }
   }
