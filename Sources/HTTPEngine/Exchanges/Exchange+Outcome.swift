@@ -131,13 +131,14 @@ extension Exchange {
   }
 
   private var idleExpiry: UInt64 {
-    var activity = timing.lastActivity
+    var (activity, limit) = (timing.lastActivity, timing.idleLimit)
     if phase == .connecting, login?.pendingToken == nil {
       // While all connections of the host are in use, its silence is not a timeout. A token comes from another host.
       guard let pool, !pool.pending.isEmpty else { return .max }
       activity = max(activity, pool.pendingSince)
+      limit = timing.connectingLimit
     }
-    let idle = activity.addingReportingOverflow(timing.idleLimit)
+    let idle = activity.addingReportingOverflow(limit)
     return idle.overflow ? .max : idle.partialValue
   }
 

@@ -283,6 +283,26 @@ import Testing
     gate.open()
   }
 
+  /// Checks that bytes of an answer do not count as activity. With its last byte, the answer would not be valid.
+  @Test("A service that sends a byte now and then times out, too", arguments: [false, true])
+  func drippingService(isStream: Bool) async throws {
+    let doh = try HTTPTestServer(.tls(.localhost), routes: .none)
+    let reply = Reply.bytes(200).with(effect: .slowDrip(bytesPerStep: 1, interval: .milliseconds(50)))
+    doh.enqueue(reply, reply)
+    let client = client(doh)
+    let failure: TransportFailure
+    if isStream {
+      let (stream, probe) = client.stream("shop.example", port: 80, idleTimeout: .milliseconds(300))
+      stream.resume()
+      guard case .failure(let end) = await probe.end() else { return _ = Issue.record("it has connected") }
+      failure = end
+    } else {
+      failure = try await client.failure(of: "http://shop.example/", idleTimeout: .milliseconds(300))
+    }
+    #expect(failure.kind == .timedOut && failure.phase == .idle, "\(failure)")
+    #expect(failure.message.contains("name service localhost"), "\(failure.message)")
+  }
+
   @Test("The time for connecting includes the question to the service") func connectTimeout() async throws {
     let gate = Gate()
     let doh = try HTTPTestServer(.tls(.localhost), routes: .none)
