@@ -15,7 +15,7 @@ final class HTTP2Connection: Connection {
   let session: HTTP2Session
   /// The exchanges by their tickets.
   @exclusivity(unchecked) private var carried: [UInt64: StreamedExchange] = [:]
-  /// The exchanges with a head that the system has not accepted yet.
+  /// The exchanges with a head that the system has not accepted yet, in the order in which it gets them.
   @exclusivity(unchecked) private var starting: [StreamedExchange] = []
   /// Whether it has carried an exchange.
   @exclusivity(unchecked) private(set) var isUsed = false
@@ -260,17 +260,25 @@ final class HTTP2Connection: Connection {
       guard steps < Self.mostSteps else { return flushLater() }
       steps += 1
       switch tls?.write(output) ?? pipe.write(output) {
-      case .moved(let count): session.outputTaken(count)
+      case .moved(let count):
+        session.outputTaken(count)
+        noteSentHeads()
       case .waitsToRead, .waitsToWrite: return
       case .ended, .undecided, .asksForIdentity: return sendingFailed(nil)
       case .failed(let failure): return sendingFailed(failure)
       }
     }
-    guard !starting.isEmpty else { return }
+    // An exchange that has left before its head was encoded waits for no byte.
+    noteSentHeads()
+  }
+
+  /// Notes which heads the system has accepted. While content waits to be sent, the output is never empty.
+  private func noteSentHeads() {
+    var count = 0
+    while count < starting.count, starting[count].noteSentHead() { count += 1 }
+    guard count > 0 else { return }
     mayHaveEnded = true
-    let started = starting
-    starting.removeAll(keepingCapacity: true)
-    for exchange in started { exchange.headSent() }
+    starting.removeFirst(count)
   }
 
   /// Notes that the connection accepts no more bytes. The server may have answered before, so reading continues.

@@ -75,10 +75,12 @@ final class StreamedExchange: HTTP2StreamOwner {
     return true
   }
 
-  /// Notes that the system has accepted the head.
-  func headSent() {
-    guard let exchange else { return }
+  /// Notes that the system has accepted the head. Returns false if it has not, and still may.
+  func noteSentHead() -> Bool {
+    guard let exchange, let stream else { return true }
+    guard connection.session.hasSentHead(of: stream) else { return false }
     if !hasContent { exchange.times.requestEnd = Clock.now() }
+    return true
   }
 
   // MARK: Ends

@@ -244,6 +244,7 @@ extension HTTP2Session {
     case NGHTTP2_HEADERS.rawValue:
       guard let stream = stream(frame.hd.stream_id), stream.headPosition == nil else { return 0 }
       stream.headPosition = outputPosition
+      encoding = stream
       stream.progress.wasSent = true
     case NGHTTP2_GOAWAY.rawValue where frame.goaway.error_code != HTTP2ErrorCode.none:
       let text = UnsafeBufferPointer(start: frame.goaway.opaque_data, count: frame.goaway.opaque_data_len)

@@ -34,6 +34,8 @@ package final class HTTP2Session {
   @exclusivity(unchecked) package private(set) var isInCall = false
   /// The number of bytes that the connection has accepted.
   @exclusivity(unchecked) private var sentCount: UInt64 = 0
+  /// The stream whose head is being added to the output.
+  @exclusivity(unchecked) var encoding: HTTP2Stream?
   /// The failure that was found within a callback. nghttp2 then stops, and the session fails when it has returned.
   @exclusivity(unchecked) var failureOfCallback: (HTTP2Failure, code: UInt32?)?
   /// The violation that nghttp2 names in its GOAWAY.
@@ -159,12 +161,20 @@ package final class HTTP2Session {
       let count = call { nghttp2_session_mem_send(session, &bytes) }
       if count > 0, let bytes {
         frames.append(UnsafeRawBufferPointer(start: bytes, count: count))
+        noteEndOfHead(flags: bytes[4])
         continue
       }
       if count < 0 { fail(.library(count), nil) }
       break
     }
     if let violation { fail(violation, nil) }
+  }
+
+  /// Notes the end of a head, which CONTINUATION may have divided, after one of its frames was added to the output.
+  private func noteEndOfHead(flags: UInt8) {
+    guard let stream = encoding, UInt32(flags) & NGHTTP2_FLAG_END_HEADERS.rawValue != 0 else { return }
+    stream.headEnd = outputPosition
+    encoding = nil
   }
 
   /// The bytes that wait for the connection. They are not moved until ``makeOutput()``.
@@ -178,6 +188,11 @@ package final class HTTP2Session {
 
   /// The position in the stream of bytes at which the next frame begins.
   var outputPosition: UInt64 { sentCount + UInt64(frames.count) }
+
+  /// Whether the connection has accepted the whole head of a stream.
+  package func hasSentHead(of stream: HTTP2Stream) -> Bool {
+    stream.headEnd.map { $0 <= sentCount } ?? false
+  }
 
   /// Calls nghttp2, which then may call back.
   private func call(_ body: () -> Int) -> Int {

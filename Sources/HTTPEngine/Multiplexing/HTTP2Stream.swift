@@ -91,6 +91,8 @@ package final class HTTP2Stream {
   @exclusivity(unchecked) var window: StreamWindow
   /// The position of the request's head in the output of the connection; `nil` until the head was encoded.
   @exclusivity(unchecked) var headPosition: UInt64?
+  /// The position after the head; `nil` until all of it was encoded.
+  @exclusivity(unchecked) var headEnd: UInt64?
   /// Whether no more of the request's content is sent.
   @exclusivity(unchecked) var isSendingStopped = false
   /// Whether the request has content, and its end was not sent.

@@ -307,6 +307,35 @@ struct HTTP2StepTests {
     }
   }
 
+  @Test(
+    "The head of a request is sent when the system has accepted it, although content of another one waits")
+  func headBesideContent() async throws {
+    try await ConnectionFixture.run { fixture in
+      let pipe = MemoryPipe()
+      let connection = try fixture.http2(pipe)
+      // Windows of 16 megabytes.
+      pipe.incoming =
+        HTTP2TestConnection.bytes(of: .settings, payload: [0, 4, 1, 0, 0, 0])
+        + HTTP2TestConnection.bytes(of: .windowUpdate, payload: [1, 0, 0, 0])
+      pipe.room = 1_000
+      let (upload, _) = try fixture.exchange("POST", .bytes(Data(count: 4 << 20)))
+      #expect(connection.start(upload))
+      fixture.core.exchanges.turn()
+      let (plain, _) = try fixture.exchange(ticket: 2)
+      #expect(connection.start(plain))
+      fixture.core.exchanges.turn()
+      #expect(pipe.written.count == 1_000 && plain.times.requestEnd == 0)
+      // The head waits behind as much content as is encoded at a time.
+      pipe.room = 200_000
+      connection.pipeIsReady()
+      #expect(pipe.written.count == 201_000 && upload.times.requestEnd == 0, "content is left")
+      #expect(
+        plain.times.requestEnd > 0, "the head does not count as sent before the content of another request")
+      let (next, _) = try fixture.exchange(ticket: 3)
+      #expect(connection.start(next) && next.mayFollowAnEnd)
+    }
+  }
+
   @Test("A stream that has ended is used by an exchange that waits, although its own exchange is held")
   func freedStreamOfHeldExchange() async throws {
     try await ConnectionFixture.run(connections: 1, { $0.httpVersions = .http2PriorKnowledge }) { fixture in

@@ -162,6 +162,44 @@ import Testing
     expect(.firstByte, try await client.failure(of: request), host: "localhost", since: start)
   }
 
+  /// Uses a server that reads until it has both heads, so that content waits to be sent when the limit is exceeded.
+  @Test("A response of HTTP/2 that does not begin in time beside an upload") func firstByteBesideUpload()
+    async throws
+  {
+    let (hasUpload, mayRead, mayEnd) = (Moment(), Gate(), Gate())
+    var offersHTTP2 = TLSOptions()
+    offersHTTP2.applicationProtocols = ["h2"]
+    let server = try StreamTestServer(.tls(.localhost, offersHTTP2)) { connection in
+      let http2 = try HTTP2TestConnection(connection, settings: [(4, 0x7FFF_FFFF)], grantsWindow: false)
+      try http2.write(.windowUpdate, payload: [0x7F, 0xFF, 0, 0])
+      _ = try http2.next()
+      hasUpload.come()
+      try connection.pass(mayRead)
+      while try http2.next().stream != 3 {}
+      try connection.pass(mayEnd)
+    }
+    let client = Client()
+    let url = "https://localhost:\(server.port)/"
+    let upload = Watcher()
+    let body = RequestBody.bytes(Data(count: 30_000_000))
+    async let uploadFailure = client.failure(of: client.request(url, "POST", body: body), watcher: upload)
+    await hasUpload.wait()
+    let profile = Client.profile { $0.timeLimits = Limits(firstByte: Self.short) }
+    let watcher = Watcher()
+    let start = ContinuousClock.now
+    async let failure = client.failure(of: client.request(url, profile: profile), watcher: watcher)
+    await watcher.began.wait()
+    // The loop performs its commands in order, so it has begun the request before it answers.
+    _ = await client.transport.snapshot()
+    mayRead.open()
+    let end = try await failure
+    expect(.firstByte, end, host: "localhost", since: start)
+    #expect(end.metrics.map { $0.values.requestEnd >= 0 } == true, "it was sent before the upload")
+    upload.cancel()
+    #expect(try await uploadFailure.kind == .cancelled)
+    mayEnd.open()
+  }
+
   @Test("A proxy that does not begin to respond in time") func firstByteThroughProxy() async throws {
     let proxy = try HTTPTestServer(routes: .none)
     proxy.enqueue(.stall)

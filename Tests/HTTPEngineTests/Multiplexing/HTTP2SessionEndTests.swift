@@ -189,6 +189,27 @@ import Testing
     #expect(second.end == (count == 0 ? .notSent : .failed(.closed(code: nil))))
   }
 
+  /// Sends heads of one frame, of two, and of more than are encoded at a time.
+  @Test("A head is sent once the connection has accepted its last byte", arguments: [1, 40_000, 300_000])
+  func sentHead(valueLength: Int) throws {
+    let peer = try SessionPeer()
+    let field = HTTPHeader(name: "x-long", value: String(repeating: "a", count: valueLength))
+    let request = try #require(try StreamRecorder.open(peer, fields: [field]))
+    let stream = try #require(request.stream)
+    // Whether the head was sent, after each output.
+    var wasSent: [Bool] = []
+    while true {
+      peer.session.makeOutput()
+      guard !peer.session.output.isEmpty else { break }
+      peer.session.outputTaken(peer.session.output.count - 1)
+      #expect(!peer.session.hasSentHead(of: stream), "a byte of output \(wasSent.count) waits")
+      peer.session.outputTaken(1)
+      wasSent.append(peer.session.hasSentHead(of: stream))
+    }
+    #expect(wasSent.last == true && !wasSent.dropLast().contains(true), "\(wasSent)")
+    #expect((wasSent.count > 1) == (valueLength > 200_000), "\(wasSent.count) outputs")
+  }
+
   @Test("The code of a GOAWAY is named when the connection ends") func codeOfGoAway() throws {
     let peer = try SessionPeer()
     let request = try #require(try StreamRecorder.open(peer))
