@@ -102,9 +102,8 @@ extension ServerCore {
     defer { timer.cancel() }
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { waiter in
-        // The timer may have fired before the task waits.
-        let isLate = ContinuousClock.now >= deadline
-        let refusal = Task.isCancelled ? ServerError.cancelled : isLate ? .timedOut(after: timeout) : nil
+        // Without time left, the task does not wait for its timer.
+        let refusal: ServerError? = ContinuousClock.now < deadline ? nil : .timedOut(after: timeout)
         deliver(state.withLock { $0.take(for: id, waiter, orElse: refusal) })
       }
     } onCancel: {
@@ -131,6 +130,8 @@ struct ServerState {
   private(set) var recorded: [RecordedRequest] = []
   private var takenCount = 0
   private var waiterCount = 0
+  /// The ends of waits that have not begun. The timer or the cancellation of a task may precede its registration.
+  private(set) var coming: [Int: [ServerError]] = [:]
   private var waiters: [(id: Int, waiter: Waiter)] = []
   private(set) var acceptedCount = 0
   var receivedByteCount = 0
@@ -149,8 +150,10 @@ struct ServerState {
     return (waiters.removeFirst().waiter, .success(request))
   }
 
+  /// Returns the number of a wait, which begins with ``take(for:_:orElse:)`` and can be given up from now on.
   mutating func makeWaiterID() -> Int {
     waiterCount += 1
+    coming[waiterCount] = []
     return waiterCount
   }
 
@@ -158,20 +161,24 @@ struct ServerState {
   ///
   /// - Parameter refusal: The reason why the task does not wait; `nil` if it does.
   mutating func take(for id: Int, _ waiter: Waiter, orElse refusal: ServerError?) -> Delivery? {
-    if case .cancelled? = refusal { return (waiter, .failure(.cancelled)) }
+    let ends = coming.removeValue(forKey: id) ?? []
+    if ends.contains(.cancelled) { return (waiter, .failure(.cancelled)) }
     if takenCount < recorded.count {
       takenCount += 1
       return (waiter, .success(recorded[takenCount - 1]))
     }
     if isStopped { return (waiter, .failure(.stopped)) }
-    if let refusal { return (waiter, .failure(refusal)) }
+    if let end = ends.first ?? refusal { return (waiter, .failure(end)) }
     waiters.append((id, waiter))
     return nil
   }
 
-  /// Ends the wait of a task.
+  /// Ends the wait of a task, also if it has not begun.
   mutating func giveUp(_ id: Int, _ error: ServerError) -> Delivery? {
-    guard let index = waiters.firstIndex(where: { $0.id == id }) else { return nil }
+    guard let index = waiters.firstIndex(where: { $0.id == id }) else {
+      coming[id]?.append(error)
+      return nil
+    }
     return (waiters.remove(at: index).waiter, .failure(error))
   }
 
