@@ -59,16 +59,19 @@ final class RunRegistry: Sendable {
     var free: [Int] = []
     /// Weak references to requests that wait for their start.
     var unstarted = UnstartedRequests()
-    /// Weak references to streams of bytes, and to downloads in segments, that have not ended.
-    var streams: [ObjectIdentifier: WeakStream] = [:]
+    /// Streams of bytes, and downloads in segments, that have not ended.
+    var streams: [ObjectIdentifier: StreamEntry] = [:]
     /// The error for new requests after the end of the session; `nil` before.
     var reasonOfEnd: AFError?
 
     var isIdle: Bool { free.count == active.count }
   }
 
-  private struct WeakStream {
+  private struct StreamEntry {
+    /// Weak, so that a user can release a stream that was not started.
     weak var stream: (any RegisteredStream)?
+    /// The stream itself, if it was to be retained until its end.
+    var retained: (any RegisteredStream)?
   }
 
   /// The members of a session that has ended, for the caller to end them outside the lock.
@@ -124,13 +127,20 @@ final class RunRegistry: Sendable {
   func register(_ stream: any RegisteredStream) -> AFError? {
     state.withLock { state in
       guard state.reasonOfEnd == nil else { return state.reasonOfEnd }
-      state.streams[ObjectIdentifier(stream)] = WeakStream(stream: stream)
+      state.streams[ObjectIdentifier(stream)] = StreamEntry(stream: stream)
       return nil
     }
   }
 
+  /// Retains a stream that was added, until it is removed.
+  func retain(_ stream: any RegisteredStream) {
+    state.withLock { $0.streams[ObjectIdentifier(stream)]?.retained = stream }
+  }
+
   func unregister(_ stream: any RegisteredStream) {
-    state.withLock { _ = $0.streams.removeValue(forKey: ObjectIdentifier(stream)) }
+    let retained = state.withLock { $0.streams.removeValue(forKey: ObjectIdentifier(stream))?.retained }
+    // Released outside the lock: this may be the last reference.
+    _ = retained
   }
 
   /// The streams of bytes, and the downloads in segments, that have not ended.

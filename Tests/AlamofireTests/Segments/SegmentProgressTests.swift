@@ -196,6 +196,69 @@ private let KiB = 1024
     #expect(count() == 0)
   }
 
+  /// Makes a download that nothing refers to, and returns its progress.
+  private func progressOfReleased(by session: Session, isSuspended: Bool) -> StreamOf<
+    SegmentedDownload.Progress
+  > {
+    let download = session.segmentedDownload("http://a.test/file", to: folder.destination)
+    return (isSuspended ? download.suspend() : download).progress()
+  }
+
+  @Test("A download that was never started ends its sequences when it is released", arguments: [false, true])
+  func releasedDownload(isSuspended: Bool) async {
+    defer { folder.remove() }
+    let session = Session.retained(fake: FakeTransport(), startRequestsImmediately: isSuspended)
+    let progress = progressOfReleased(by: session, isSuspended: isSuspended)
+    for await _ in progress { Issue.record("a download that was never started has no progress") }
+    #expect(session.core.activeStreams.isEmpty)
+  }
+
+  private struct WeakCore {
+    weak let core: SegmentedDownloadCore?
+  }
+
+  /// Suspends a download during a delay, and returns its progress when the delay is over. Nothing refers to the
+  /// download then.
+  private func progressOfIdle(
+    _ server: HTTPTestServer, by session: Session, _ ends: Recorder<SegmentedDownload.Response>
+  ) async -> (progress: StreamOf<SegmentedDownload.Progress>, reference: WeakCore) {
+    let download = download(server, session: session).response(queue: queue) { ends.add($0) }
+    let core = download.core
+    download.resume()
+    #expect(await eventually { core.state.withLock { !$0.delays.isEmpty } })
+    #expect(await eventually { session.core.activeCount == 0 })
+    download.suspend()
+    core.queue.sync {}
+    // The end of the delay, a minute too early.
+    let delays = core.state.withLock { state in
+      defer { state.delays = [:] }
+      return state.delays
+    }
+    for delay in delays.values {
+      delay.cancel()
+      await delay.value
+    }
+    core.wake()
+    return (download.progress(), WeakCore(core: core))
+  }
+
+  @Test("A started download that is suspended and released ends with its session") func idleDownload()
+    async throws
+  {
+    defer { folder.remove() }
+    let file = SegmentedFile(size: 100 * KiB)
+    file.script { _, _ in Reply.status(429).with(header: "Retry-After", value: "60") }
+    let server = try file.server()
+    let session = Session.real(startRequestsImmediately: false)
+    let ends = Recorder<SegmentedDownload.Response>()
+    let (progress, reference) = await progressOfIdle(server, by: session, ends)
+    try #require(session.core.activeStreams.count == 1, "the download is gone, with its handlers")
+    session.core.invalidate(.sessionDeinitialized)
+    for await _ in progress {}
+    #expect(try await ends.value(0).error?.isSessionDeinitializedError == true)
+    #expect(await eventually { reference.core == nil }, "the session retains a download that has ended")
+  }
+
   @Test("A session that does not start requests waits for resume()") func laterStart() async throws {
     defer { folder.remove() }
     let (file, other) = (SegmentedFile(size: 100 * KiB), SegmentedFile(size: 100 * KiB))

@@ -78,6 +78,21 @@ import Testing
     #expect(registry.streams.map { ObjectIdentifier($0) } == [ObjectIdentifier(streams[1])])
   }
 
+  @Test("A stream that is to be retained is, until it leaves; others can be released") func retainedStreams()
+  {
+    var streams = [Stream(), Stream(), Stream()]
+    for stream in streams.prefix(2) { #expect(registry.register(stream) == nil) }
+    // The last one is no member.
+    for stream in streams.dropFirst() { registry.retain(stream) }
+    weak let retained = streams[1]
+    weak let stranger = streams[2]
+    streams = []
+    #expect(registry.streams.map { ObjectIdentifier($0) } == retained.map { [ObjectIdentifier($0)] })
+    #expect(retained != nil && stranger == nil)
+    if let retained { registry.unregister(retained) }
+    #expect(retained == nil && registry.streams.isEmpty)
+  }
+
   @Test("Requests that wait for their start are looked through when their number has doubled")
   func unstarted() {
     var unstarted = UnstartedRequests()

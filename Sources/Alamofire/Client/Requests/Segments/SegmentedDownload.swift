@@ -132,6 +132,8 @@ public final class SegmentedDownload: Sendable {
   }
 
   /// Suspends all segments until ``resume()``. Has no effect after the end.
+  ///
+  /// The session retains a download that was started, also while it is suspended. Cancel it if it is not to be resumed.
   @discardableResult
   public func suspend() -> Self {
     core.suspend()

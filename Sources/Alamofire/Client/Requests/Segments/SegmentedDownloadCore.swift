@@ -80,7 +80,11 @@ final class SegmentedDownloadCore: RegisteredStream {
     if let error = session.runs.registry.register(self) { abandon(error) }
   }
 
-  deinit { session.runs.registry.unregister(self) }
+  deinit {
+    session.runs.registry.unregister(self)
+    // A download that was never started is released without an end, which would end its sequences.
+    for sequence in state.withLock({ $0.progressObservers.sequences }) { sequence.finish() }
+  }
 
   var destination: URL { target.destination }
   var partialFileURL: URL { target.partialFileURL }
@@ -187,6 +191,8 @@ final class SegmentedDownloadCore: RegisteredStream {
   /// Opens the file, and continues the bytes in it if there are any.
   private func start() {
     guard state.withLock({ $0.file == nil && !$0.isEnded }) else { return }
+    // A suspended download may have neither a request nor a delay, which would retain it.
+    session.runs.registry.retain(self)
     do {
       let (file, url) = try open()
       let now = now
