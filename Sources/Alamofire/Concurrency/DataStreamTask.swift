@@ -104,10 +104,12 @@ public struct DataStreamTask: Sendable {
       return StreamOf(pulling: PulledStream(request, decoding: decoding, cancels: cancels))
     }
     return StreamOf(bufferingPolicy: policy) { continuation in
+      // Held by the handler: a request that was never started is released with it, without a completion.
+      let end = PushedEnd(continuation)
       let runEnd = request.addHandler(decoding, on: .global(), isCheap: true) { stream in
         // The consumer has left, but the request continues: further bytes need not be decoded.
         if case .terminated = continuation.yield(stream) { stream.token.mute() }
-        if case .complete = stream.event { continuation.finish() }
+        if case .complete = stream.event { end.finish() }
       }
       guard cancels else { return }
       // Weak, since the request holds the handler, and that the stream.

@@ -109,7 +109,7 @@ private final class IterationEnd<Element: Sendable>: Sendable {
 }
 
 /// Ends a pushed stream when it is released, also if nothing has iterated over it.
-private final class PushedEnd<Element: Sendable>: Sendable {
+final class PushedEnd<Element: Sendable>: Sendable {
   private let continuation: AsyncStream<Element>.Continuation
 
   init(_ continuation: AsyncStream<Element>.Continuation) {

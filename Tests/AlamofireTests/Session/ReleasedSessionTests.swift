@@ -433,6 +433,17 @@ struct ReleasedSessionTests {
     #expect(session.core.activeCount == 0)
   }
 
+  @Test(
+    "A stream request that was never started ends its loops when it is released, also with a limited buffer",
+    arguments: [false, true])
+  func releasedStream(isCancelling: Bool) async {
+    let session = Session.retained(fake: FakeTransport(), startRequestsImmediately: false)
+    let stream = session.streamRequest("http://a.test/").streamTask()
+      .streamingData(automaticallyCancelling: isCancelling, bufferingPolicy: .bufferingNewest(1))
+    for await _ in stream { Issue.record("a request that was never started has no events") }
+    #expect(session.core.activeCount == 0)
+  }
+
   @Test("Released requests that were never started are removed from the session")
   func forgottenRequests() {
     let session = Session.retained(fake: FakeTransport(), startRequestsImmediately: false)
