@@ -70,10 +70,10 @@ final class SharedDownloads: Sendable {
       return lastReceipt
     }
 
-    /// Removes a download with its request, if that has not happened.
-    mutating func finish(_ number: UInt64) -> [Book.BookStep] {
-      requests[number] = nil
-      return book.finish(number)
+    /// Removes a download with its request, if that has not happened. The request is returned, to be released outside
+    /// the lock: this may be the last reference, and callers attach their objects to it.
+    mutating func finish(_ number: UInt64) -> (steps: [Book.BookStep], request: DataRequest?) {
+      (book.finish(number), requests.removeValue(forKey: number))
     }
   }
 
@@ -197,15 +197,18 @@ final class SharedDownloads: Sendable {
     while let next = state.withLock({ $0.book.next(number) }) {
       let answer = delivery.response(for: next.waiter)
       // The download ends before its last caller is called, who may ask how many there are.
-      let (waiter, steps) = state.withLock { state -> (ImageWaiter?, [Book.BookStep]) in
+      let (waiter, steps, _) = state.withLock { state -> (ImageWaiter?, [Book.BookStep], DataRequest?) in
         let waiter = state.book.take(number, receipt: next.receipt)
-        return (waiter, state.book.next(number) == nil ? state.finish(number) : [])
+        guard state.book.next(number) == nil else { return (waiter, [], nil) }
+        let (steps, request) = state.finish(number)
+        return (waiter, steps, request)
       }
       waiter?.complete(answer)
       perform(steps)
     }
     // All who waited, or the last of them, may have been cancelled.
-    perform(state.withLock { $0.finish(number) })
+    let (steps, _) = state.withLock { $0.finish(number) }
+    perform(steps)
   }
 }
 
