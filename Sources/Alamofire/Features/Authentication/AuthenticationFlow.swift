@@ -30,14 +30,19 @@ package struct AuthenticationFlow<
     }
   }
 
+  /// The objects that a change has replaced; returned, so that they are not released under the owner's lock.
+  package struct Former: Sendable {
+    package var credential: Credential?
+    package var failure: (any Error)?
+  }
+
   /// All waiting requests and the outcome for them. With a credential, adaptations apply it and retries are sent
   /// again; with an error, all fail.
   package struct Release: Sendable {
     package let adaptations: [Adaptation]
     package let retries: [Retry]
     package let outcome: Result<Credential, any Error>
-    /// The credential that was replaced; returned, so that it is not released under the owner's lock.
-    package let former: Credential?
+    package let former: Former
   }
 
   /// A refresh to start.
@@ -54,7 +59,7 @@ package struct AuthenticationFlow<
     case hold
     /// The adaptation waits; start the refresh.
     case refresh(Refresh)
-    case apply(Credential)
+    case apply(Credential, Former)
     case fail(any Error)
     /// The limit is reached; all waiting requests fail.
     case release(Release)
@@ -103,12 +108,11 @@ package struct AuthenticationFlow<
 
   // MARK: Events
 
-  /// Sets the user's credential. Returns the former one, to be released outside of the lock.
-  package mutating func replace(with new: Credential?) -> Credential? {
-    let former = credential
+  /// Sets the user's credential. Returns what it replaces, to be released outside of the lock.
+  package mutating func replace(with new: Credential?) -> Former {
+    let former = Former(credential: credential, failure: failure.take())
     credential = new
     version += 1
-    failure = nil
     return former
   }
 
@@ -126,13 +130,12 @@ package struct AuthenticationFlow<
     guard let finding, finding.version == version else { return .ask(credential, version: version) }
     // A refresh after a failure does not delay new requests.
     guard finding.requiresRefresh, running == nil else {
-      failure = nil
-      return .apply(credential)
+      return .apply(credential, Former(failure: failure.take()))
     }
     adaptations.append(adaptation)
     switch begin(with: credential, isProactive: true, at: time) {
     case .success(let refresh): return .refresh(refresh)
-    case .failure(let refusal): return .release(ended(.failure(refusal)))
+    case .failure(let refusal): return .release(failed(refusal))
     }
   }
 
@@ -144,7 +147,7 @@ package struct AuthenticationFlow<
     guard running == nil else { return .hold }
     switch begin(with: credential, isProactive: false, at: time) {
     case .success(let refresh): return .refresh(refresh)
-    case .failure(let refusal): return .release(ended(.failure(refusal)))
+    case .failure(let refusal): return .release(failed(refusal))
     }
   }
 
@@ -162,8 +165,7 @@ package struct AuthenticationFlow<
       let former = replace(with: new)
       return ended(.success(new), former: former)
     case .failure(let error):
-      failure = error
-      return ended(.failure(error))
+      return failed(error)
     }
   }
 
@@ -175,7 +177,6 @@ package struct AuthenticationFlow<
     if let limit {
       starts.removeAll { !(time - $0 <= limit.interval) }
       guard starts.count < limit.attempts else {
-        failure = AuthenticationError.excessiveRefresh
         return .failure(.excessiveRefresh)
       }
       starts.append(time)
@@ -185,8 +186,14 @@ package struct AuthenticationFlow<
     return .success(Refresh(credential: credential, ticket: tickets))
   }
 
+  private mutating func failed(_ error: any Error) -> Release {
+    let former = Former(failure: failure)
+    failure = error
+    return ended(.failure(error), former: former)
+  }
+
   private mutating func ended(
-    _ outcome: Result<Credential, any Error>, former: Credential? = nil
+    _ outcome: Result<Credential, any Error>, former: Former = Former()
   ) -> Release {
     defer {
       adaptations = []

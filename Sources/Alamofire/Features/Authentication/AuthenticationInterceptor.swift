@@ -128,7 +128,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
         continue
       case .hold: break
       case .refresh(let refresh): begin(refresh, for: session)
-      case .apply(let credential): apply(credential, to: adaptation)
+      case .apply(let credential, _): apply(credential, to: adaptation)
       case .fail(let error): adaptation.completion(.failure(error))
       case .release(let release): queue.async { self.end(release) }
       }

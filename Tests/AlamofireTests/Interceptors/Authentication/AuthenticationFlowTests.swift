@@ -11,7 +11,7 @@ import Testing
     case .ask(let credential, let version): "ask \(credential) \(version)"
     case .hold: "hold"
     case .refresh(let refresh): "refresh \(refresh.credential) \(refresh.ticket)"
-    case .apply(let credential): "apply \(credential)"
+    case .apply(let credential, _): "apply \(credential)"
     case .fail(let error): "fail \(error)"
     case .release(let release): text(release)
     }
@@ -64,7 +64,8 @@ import Testing
 
   @Test("A check of an old credential is ignored") func outdatedCheck() {
     var flow = Flow(credential: "a", limit: nil)
-    #expect(flow.replace(with: "b") == "a")
+    let former = flow.replace(with: "b")
+    #expect(former.credential == "a")
     #expect(adapt(&flow, 1, expired: true, version: 0) == "ask b 1")
   }
 
@@ -111,6 +112,37 @@ import Testing
     _ = flow.replace(with: "b")
     #expect(flow.failure == nil)
     #expect(retry(&flow, 2) == "refresh b 2")
+  }
+
+  @Test("A failure that is replaced is returned, because it must not be released under the lock")
+  func formerFailure() {
+    var flow = Flow(credential: "a", limit: Flow.Limit(interval: 30, attempts: 3))
+    func failed(_ flow: inout Flow, _ ticket: Int, after former: String?) {
+      let release = flow.refreshed(ticket, .failure(TestError(text: "\(ticket)")))
+      #expect((release?.former.failure as? TestError)?.text == former)
+    }
+    _ = retry(&flow, 1)
+    failed(&flow, 1, after: nil)
+    _ = adapt(&flow, 2, expired: true)
+    failed(&flow, 2, after: "1")
+    let step = flow.adapt(3, knowing: Flow.Finding(version: 0, requiresRefresh: false), at: 0)
+    guard case .apply(_, let former) = step else {
+      Issue.record("\(step)")
+      return
+    }
+    #expect((former.failure as? TestError)?.text == "2")
+    _ = retry(&flow, 4)
+    failed(&flow, 3, after: nil)
+    // The limit is reached.
+    let refusal = flow.adapt(5, knowing: Flow.Finding(version: 0, requiresRefresh: true), at: 0)
+    guard case .release(let release) = refusal else {
+      Issue.record("\(refusal)")
+      return
+    }
+    #expect((release.former.failure as? TestError)?.text == "3")
+    let last = flow.replace(with: "b").failure
+    #expect(last as? AuthenticationError == .excessiveRefresh)
+    #expect(flow.failure == nil)
   }
 
   @Test("Only the running refresh can end") func runningRefresh() {

@@ -325,6 +325,49 @@ struct AuthenticationInterceptorTests {
     #expect(fake.requests.first?.value("Authorization") == "Bearer a+")
   }
 
+  /// A cause for which the error of an earlier refresh is replaced.
+  enum Replacement: CaseIterable { case credential, success, failure }
+
+  /// An error that reads the credential when it is released.
+  private final class ReadingError: Error {
+    let interceptors: Recorder<Interceptor>
+    let read: Recorder<String?>
+
+    init(_ interceptors: Recorder<Interceptor>, _ read: Recorder<String?>) {
+      self.interceptors = interceptors
+      self.read = read
+    }
+
+    deinit {
+      for interceptor in interceptors.values { read.add(interceptor.credential?.text) }
+    }
+  }
+
+  @Test("The error of a refresh may use the interceptor when it is released", arguments: Replacement.allCases)
+  func replacedError(by replacement: Replacement) async {
+    let (interceptors, refreshes) = (Recorder<Interceptor>(), Recorder<Void>())
+    let (read, isApplied) = (Recorder<String?>(), Recorder<Bool>())
+    let authenticator = TokenAuthenticator { token, completion in
+      refreshes.add(())
+      if refreshes.count == 1 { return completion(.failure(ReadingError(interceptors, read))) }
+      // The queue has performed what followed the first refresh, so that only the interceptor has its error.
+      if replacement == .credential { interceptors.values.first?.credential = Token(text: "b") }
+      completion(replacement == .failure ? .failure(TestError()) : .success(token.next))
+    }
+    let interceptor = Interceptor(authenticator: authenticator, credential: Self.expired)
+    interceptors.add(interceptor)
+    let session = Session.retained(fake: FakeTransport())
+    for count in 1...2 {
+      interceptor.adapt(URLRequest(url: URL(filePath: "/")), for: session) { result in
+        if case .success = result { isApplied.add(true) } else { isApplied.add(false) }
+      }
+      await isApplied.wait(for: count)
+    }
+    #expect(isApplied.values == [false, replacement != .failure])
+    let expected = [Replacement.credential: "b", .success: "a+", .failure: "a"]
+    #expect(await read.wait(for: 1) == [expected[replacement]])
+  }
+
   @Test("No request is retained after a refresh") func release() async {
     weak var released: TokenAuthenticator?
     let completions = Recorder<TokenAuthenticator.Completion>()

@@ -61,7 +61,7 @@ import Testing
       case .refresh(let refresh):
         began(refresh)
         adaptations.append(number)
-      case .apply(let credential):
+      case .apply(let credential, _):
         #expect(credential == flow.credential)
         #expect(flow.failure == nil)
       case .fail: #expect(flow.credential == nil)
