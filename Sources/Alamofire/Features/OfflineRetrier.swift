@@ -159,8 +159,10 @@ public final class OfflineRetrier: RequestInterceptor {
 
   private func ended(_ wait: Int, _ result: PathResult) {
     typealias Held = [@Sendable (RetryResult) -> Void]
-    let (held, monitor) = state.withLock { state -> (Held, (any PathMonitor)?) in
-      guard state.wait == wait else { return ([], nil) }
+    let (held, monitor, _) = state.withLock { state -> (Held, (any PathMonitor)?, [Request]) in
+      guard state.wait == wait else { return ([], nil, []) }
+      // Released outside the lock, because these may be the last references.
+      let requests = state.requests
       state.givenUp = state.givenUp.filter { $0.value.request != nil }
       if result == .timeout {
         for (attempt, _) in state.held {
@@ -171,7 +173,7 @@ public final class OfflineRetrier: RequestInterceptor {
         state.held = []
         state.monitor = nil
       }
-      return (state.held.map(\.completion), state.monitor)
+      return (state.held.map(\.completion), state.monitor, requests)
     }
     monitor?.stop()
     for completion in held { completion(result == .pathAvailable ? .retry : .doNotRetry) }
@@ -179,6 +181,11 @@ public final class OfflineRetrier: RequestInterceptor {
 }
 
 extension OfflineRetrier.State {
+  /// The requests of all attempts that still exist.
+  fileprivate var requests: [Request] {
+    givenUp.values.compactMap(\.request) + held.compactMap(\.attempt.request)
+  }
+
   fileprivate func hasGivenUp(_ attempt: OfflineRetrier.Attempt) -> Bool {
     guard let request = attempt.request, let last = givenUp[ObjectIdentifier(request)] else { return false }
     return last.request === request && last.retryCount == attempt.retryCount

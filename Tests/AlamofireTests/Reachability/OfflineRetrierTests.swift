@@ -179,6 +179,49 @@ import Testing
     #expect(answers.count == 0)
   }
 
+  /// Calls a closure when it is released.
+  private final class Probe: Sendable {
+    let onRelease: @Sendable () -> Void
+
+    init(_ onRelease: @escaping @Sendable () -> Void) { self.onRelease = onRelease }
+
+    deinit { onRelease() }
+  }
+
+  @Test("A request that the retrier releases last is not released under its lock") func lastReference() {
+    let retrier = retrier()
+    let session = Session.retained(fake: FakeTransport())
+    let error = URLError(.notConnectedToInternet)
+    func endWait(_ result: PathResult, of requests: [DataRequest]) {
+      for request in requests { retrier.retry(request, for: session, dueTo: error) { _ in } }
+      monitors.values.last?.end(result)
+    }
+    let known = session.request("https://example.com/")
+    endWait(.timeout, of: [known])
+    let answers = Recorder<Void>()
+    // The two threads have to meet at one of the requests.
+    for _ in 0..<100 {
+      let requests = Mutex(
+        (0..<200).map { number -> DataRequest in
+          let probe = Probe { retrier.retry(known, for: session, dueTo: error) { _ in answers.add(()) } }
+          return session.request("https://example.com/\(number)").validate { _, _, _ in
+            withExtendedLifetime(probe) {}
+            return .success(())
+          }
+        })
+      endWait(.timeout, of: requests.withLock { $0 })
+      let group = DispatchGroup()
+      DispatchQueue.global().async(group: group) {
+        while requests.withLock({ $0.popLast() }) != nil {}
+      }
+      while !requests.withLock({ $0.isEmpty }) {
+        endWait(.pathAvailable, of: [session.request("https://example.com/")])
+      }
+      group.wait()
+    }
+    #expect(answers.count == 20_000, "each request was released once, with what it holds")
+  }
+
   @Test("Offline errors are found as underlying errors") func underlyingErrors() {
     let offline = URLError(.notConnectedToInternet)
     let isOffline = OfflineRetrier.defaultIsOfflineError
