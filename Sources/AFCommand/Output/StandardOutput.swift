@@ -197,25 +197,23 @@ enum SecretPrompt {
   /// ends before a line does, as with Ctrl-D: an empty answer would be a secret, too. Throws also for an answer that is
   /// not UTF-8, of which a text would have other bytes.
   static func read(_ prompt: String, _ interruption: Interruption) throws(UsageError) -> String? {
-    let terminal = open("/dev/tty", O_RDWR | O_CLOEXEC)
-    guard terminal >= 0 else { return nil }
-    defer { close(terminal) }
+    guard let terminal = OpenTerminal("/dev/tty") else { return nil }
     var settings = termios()
-    guard tcgetattr(terminal, &settings) == 0 else { return nil }
+    guard tcgetattr(terminal.descriptor, &settings) == 0 else { return nil }
     var silent = settings
     silent.c_lflag &= ~tcflag_t(ECHO)
     // A signal ends the process, and the terminal has to echo again before.
     interruption.onSignal { [settings] in
-      restore(settings, on: terminal)
-      show("\n", on: terminal)
+      terminal.restore(settings)
+      terminal.show("\n")
       if let signal = interruption.signal { interruption.end(signal) }
     }
     defer { interruption.questionEnded() }
-    tcsetattr(terminal, TCSAFLUSH, &silent)
-    defer { restore(settings, on: terminal) }
-    show(prompt, on: terminal)
-    defer { show("\n", on: terminal) }
-    guard let line = line(of: terminal) else {
+    tcsetattr(terminal.descriptor, TCSAFLUSH, &silent)
+    defer { terminal.restore(settings) }
+    terminal.show(prompt)
+    defer { terminal.show("\n") }
+    guard let line = terminal.line() else {
       throw UsageError("The input of the terminal ended before an answer; nothing was sent.")
     }
     guard let answer = String(validating: line, as: UTF8.self) else {
@@ -223,13 +221,27 @@ enum SecretPrompt {
     }
     return answer
   }
+}
+
+/// A terminal that is closed when it is released. The closure for a signal retains it, because that can still run when
+/// the question is over, and the next file would get the number of a closed descriptor.
+final class OpenTerminal: Sendable {
+  let descriptor: Int32
+
+  init?(_ path: String) {
+    let opened = open(path, O_RDWR | O_CLOEXEC)
+    guard opened >= 0 else { return nil }
+    descriptor = opened
+  }
+
+  deinit { close(descriptor) }
 
   /// Reads a line; `nil` if the input ends or fails before its end.
-  private static func line(of terminal: Int32) -> [UInt8]? {
+  func line() -> [UInt8]? {
     var line: [UInt8] = []
     var byte: UInt8 = 0
     while true {
-      let count = Glibc.read(terminal, &byte, 1)
+      let count = Glibc.read(descriptor, &byte, 1)
       if count < 0, errno == EINTR { continue }
       guard count == 1 else { return nil }
       if byte == UInt8(ascii: "\n") { return line }
@@ -237,13 +249,13 @@ enum SecretPrompt {
     }
   }
 
-  private static func restore(_ settings: termios, on terminal: Int32) {
+  func restore(_ settings: termios) {
     var settings = settings
-    tcsetattr(terminal, TCSAFLUSH, &settings)
+    tcsetattr(descriptor, TCSAFLUSH, &settings)
   }
 
-  private static func show(_ text: String, on terminal: Int32) {
+  func show(_ text: String) {
     let bytes = Array(text.utf8)
-    _ = Glibc.write(terminal, bytes, bytes.count)
+    _ = Glibc.write(descriptor, bytes, bytes.count)
   }
 }
