@@ -17,11 +17,14 @@ import Testing
     return count
   }
 
-  /// Describes calls: whether they concern a handler, the number of sequences, and the counts.
+  /// Changes the objects, and describes the calls: whether they concern a handler, the number of sequences, and the
+  /// counts.
   private func texts(_ notices: [ProgressReport.Notice]) -> [String] {
-    notices.map { notice in
+    notices.compactMap { notice in
+      let progress = notice.change.applied()
+      if notice.handler == nil, notice.streams.isEmpty { return nil }
       let receiver = notice.handler == nil ? "\(notice.streams.count) sequences" : "handler"
-      return "\(receiver) \(notice.progress.completedUnitCount)/\(notice.progress.totalUnitCount)"
+      return "\(receiver) \(progress.completedUnitCount)/\(progress.totalUnitCount)"
     }
   }
 
@@ -59,11 +62,38 @@ import Testing
 
   @Test("The length of a body is known before its bytes move") func lengths() {
     var report = observed
-    _ = report.moved(count(0, of: 10, 0, of: -1), nil)
-    let upload = report.uploadProgress()
+    let beginning = report.moved(count(0, of: 10, 0, of: -1), nil)
+    #expect(texts(beginning) == [])
+    let upload = report.uploadProgress().applied()
     #expect(upload.totalUnitCount == 10 && upload.completedUnitCount == 0)
-    _ = report.moved(count(0, of: 20, 0, of: -1), nil)
+    let longer = report.moved(count(0, of: 20, 0, of: -1), nil)
+    #expect(texts(longer) == [])
     #expect(upload.totalUnitCount == 20)
+  }
+
+  @Test("Counts that come late do not set an object back") func order() {
+    var report = observed
+    let upload = report.uploadProgress().applied()
+    let first = report.moved(count(4, of: 10, 2, of: 8), nil)
+    let download = report.downloadProgress()
+    let second = report.moved(count(10, of: 10, 8, of: 8), nil)
+    #expect(texts(second) == ["handler 10/10", "handler 8/8"])
+    #expect(
+      texts(first) == ["handler 10/10", "handler 8/8"], "the objects have the counts of the second change")
+    #expect(download.applied().completedUnitCount == 8 && upload.completedUnitCount == 10)
+  }
+
+  @Test("Without an object that a caller has, and without receivers, nothing is changed") func unobserved() {
+    var report = ProgressReport()
+    let notices = report.moved(count(4, of: 10, 2, of: 8), RequestListeners())
+    #expect(notices.isEmpty && report.count == count(4, of: 10, 2, of: 8))
+    let atEnd = report.completed()
+    #expect(atEnd.isEmpty)
+    let download = report.downloadProgress().applied()
+    #expect(download.completedUnitCount == 2 && download.totalUnitCount == 8)
+    let next = report.moved(count(10, of: 10, 3, of: 8), nil)
+    #expect(next.count == 1, "only the download has an object")
+    #expect(texts(next) == [] && download.completedUnitCount == 3)
   }
 
   @Test("The bytes of a redirect do not count, nor those that came before it") func intermediate() {
@@ -94,11 +124,11 @@ import Testing
   @Test("Another attempt has its own objects and counts, and calls the handlers again") func reset() {
     var report = observed
     _ = report.moved(count(4, of: 4, 8, of: 8), nil)
-    let (upload, download) = (report.uploadProgress(), report.downloadProgress())
+    let (upload, download) = (report.uploadProgress().applied(), report.downloadProgress().applied())
     report.isIntermediate = true
     report.reset()
     #expect(report.count == ByteCount() && !report.isIntermediate)
-    let (newUpload, newDownload) = (report.uploadProgress(), report.downloadProgress())
+    let (newUpload, newDownload) = (report.uploadProgress().applied(), report.downloadProgress().applied())
     #expect(newUpload !== upload && newDownload !== download)
     #expect(newUpload.completedUnitCount == 0 && newDownload.completedUnitCount == 0)
     let notices = report.moved(count(4, of: 4, 8, of: 8), nil)
@@ -125,7 +155,7 @@ import Testing
       var report = ProgressReport()
       report.ended(exchange(fields), uploaded: uploaded, received: 7, after: offset)
       #expect(report.count == expected, "\(fields)")
-      let (upload, download) = (report.uploadProgress(), report.downloadProgress())
+      let (upload, download) = (report.uploadProgress().applied(), report.downloadProgress().applied())
       #expect(upload.completedUnitCount == expected.sent && upload.totalUnitCount == expected.expectedToSend)
       #expect(download.completedUnitCount == expected.received)
       #expect(download.totalUnitCount == expected.expectedToReceive)

@@ -116,10 +116,16 @@ extension Request {
 
 extension Request {
   /// The progress of the request body. Its total is −1 if the length is unknown. Each retry has a new object.
+  ///
+  /// Attach a parent before the first request of its tree is resumed; see ``downloadProgress``.
   public var uploadProgress: Progress { core.progress { $0.uploadProgress() } }
 
   /// The progress of the response body. Its total is −1 if the length is unknown, as for a chunked or an encoded
   /// body. Each retry has a new object.
+  ///
+  /// The objects can be the children of one parent, also if their requests belong to several sessions: they are changed
+  /// one at a time. On Linux, `Progress.addChild(_:withPendingUnitCount:)` has no lock. Call it for all children before
+  /// the first of their requests is resumed, which a handler of its response does, too.
   public var downloadProgress: Progress { core.progress { $0.downloadProgress() } }
 
   /// The closure and the queue last set by ``uploadProgress(queue:closure:)``.

@@ -48,7 +48,7 @@ extension RequestCore: TransferObserver {
       let listeners = state.observed.added.value.listeners
       return (state.observed.added.value.progress.moved(count, listeners), before, count)
     }
-    for notice in notices { notice.deliver() }
+    notices.deliver()
     if isObserved { notify(.bytes(from: before, to: counted)) }
   }
 
