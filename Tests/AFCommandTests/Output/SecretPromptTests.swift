@@ -43,7 +43,7 @@ import Testing
     let terminal = OpenTerminal(try folder.file("terminal", content))
     let expected =
       content.contains("\n") ? content.split(separator: "\n", omittingEmptySubsequences: false).first : nil
-    #expect(terminal?.line() == expected.map { String($0) })
+    #expect(terminal?.line() == expected.map { Array($0.utf8) })
     #expect(OpenTerminal(folder.path("missing")) == nil)
   }
 }

@@ -318,10 +318,6 @@ private final class HostQueueWalk {
 
   private func number(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &random) }
 
-  private func any(of items: [UInt64: Item]) -> Item? {
-    items.keys.sorted().randomElement(using: &random).flatMap { items[$0] }
-  }
-
   func change() {
     switch number(0...14) {
     case 0...4: submit()
@@ -359,6 +355,12 @@ private final class HostQueueWalk {
       #expect(item != nil, "\(ticket) was admitted and did not wait")
       running[ticket] = item
     }
+  }
+
+  /// Returns one of the requests; `nil` without any. The order of a dictionary would not depend on the seed alone.
+  private func randomItem(of items: [UInt64: Item]) -> Item? {
+    guard !items.isEmpty else { return nil }
+    return items[items.keys.sorted()[number(0...items.count - 1)]]
   }
 
   private func submit() {
