@@ -1,0 +1,165 @@
+/// Facts about a file that must be known before libvips reads it, because libvips takes too long to find them or does
+/// not limit them. Each function reads a file once, from its beginning to its end.
+enum FileStructure {
+  /// Counts the frames of an animated WebP file (RFC 9649 §2.7.1.1); 0 if it is not animated.
+  static func frames(ofWebP bytes: UnsafeRawBufferPointer) -> Int {
+    var count = 0
+    var place = 12
+    while place + 8 <= bytes.count {
+      if bytes[place..<place + 4].elementsEqual("ANMF".utf8) { count += 1 }
+      let size = (0..<4).reduce(0) { $0 | Int(bytes[place + 4 + $1]) << (8 * $1) }
+      place += 8 + size + size % 2
+    }
+    return count
+  }
+
+  /// Counts the scans of a JPEG file. Each is decoded for all pixels, which takes time even if it has few bytes.
+  static func scans(ofJPEG bytes: UnsafeRawBufferPointer) -> Int {
+    var count = 0
+    var place = 2
+    while place + 4 <= bytes.count {
+      guard bytes[place] == 0xff else {
+        place += 1
+        continue
+      }
+      let marker = bytes[place + 1]
+      switch marker {
+      case 0xd9: return count
+      case 0x00, 0x01, 0xd0...0xd8: place += 2
+      case 0xff: place += 1
+      default:
+        if marker == 0xda { count += 1 }
+        place += 2 + max(2, Int(bytes[place + 2]) << 8 | Int(bytes[place + 3]))
+      }
+    }
+    return count
+  }
+
+  /// Returns the most bytes that the texts and the colour profile of a PNG file can take once they are decompressed
+  /// (PNG §11.3). libvips decompresses them as soon as it opens the file.
+  ///
+  /// - Parameter read: Returns up to so many bytes at a place of the file.
+  static func textSize(
+    ofPNG read: (_ place: Int, _ count: Int) throws(ImageError) -> [UInt8]
+  ) throws(ImageError) -> Int {
+    var sum = 0
+    var place = 8
+    var block: [UInt8] = []
+    var start = 0
+    while true {
+      // The head of a chunk, and as much of its content as is looked at.
+      if place + 96 > start + block.count { (block, start) = (try read(place, 65_536), place) }
+      let head = place - start
+      guard head + 8 <= block.count else { return sum }
+      let length = number(block[head..<head + 4])
+      sum += textSize(ofChunk: number(block[head + 4..<head + 8]), length, block[(head + 8)...])
+      place += 12 + length
+    }
+  }
+
+  private static func number(_ bytes: ArraySlice<UInt8>) -> Int { bytes.reduce(0) { $0 << 8 | Int($1) } }
+
+  /// Returns the most bytes of one chunk of a PNG file after its decompression.
+  private static func textSize(ofChunk kind: Int, _ length: Int, _ content: ArraySlice<UInt8>) -> Int {
+    // libpng makes no chunk longer than this. DEFLATE makes at most 1,032 bytes of one.
+    let decompressed = min(8_000_000, length * 1032)
+    switch kind {
+    case 0x7A54_5874, 0x6943_4350: return decompressed  // zTXt, iCCP
+    case 0x6954_5874:  // iTXt
+      // A keyword of at most 79 bytes, its end, and whether the text is compressed.
+      guard let end = content.prefix(80).firstIndex(of: 0), end + 1 < content.endIndex else {
+        return decompressed
+      }
+      return content[end + 1] == 0 ? length : decompressed
+    case 0x7445_5874: return length  // tEXt
+    default: return 0
+    }
+  }
+
+  /// Returns the size of the tiles of the first image of a TIFF file (TIFF 6.0 §15); `nil` without tiles. A whole tile
+  /// is decoded, even if the image is smaller.
+  ///
+  /// - Throws: ``ImageError/unsupportedFormat(_:)`` if the image is compressed in a way that is not read.
+  static func tile(ofTIFF bytes: UnsafeRawBufferPointer) throws(ImageError) -> (width: Int, height: Int)? {
+    var directory = TIFFDirectory(bytes)
+    var tile: (width: Int, height: Int)?
+    var hasJPEG = false
+    while let entry = directory?.next() {
+      switch entry.tag {
+      case 259:
+        // A tag can be there twice. Each must be one number of 16 or 32 bits, which all readers read in the same way.
+        guard entry.count == 1, entry.type == 3 || entry.type == 4 else { throw .unsupportedFormat(.tiff) }
+        if entry.value == 7 {
+          hasJPEG = true
+        } else if !compressionsOfTIFF.contains(entry.value) {
+          throw .unsupportedFormat(.tiff)
+        }
+      case 322: tile = (max(tile?.width ?? 0, entry.value), tile?.height ?? 1)
+      case 323: tile = (tile?.width ?? 1, max(tile?.height ?? 0, entry.value))
+      default: break
+      }
+    }
+    // libvips decodes tiles of JPEG itself, with any number of scans. libtiff decodes strips, and stops at 100.
+    guard tile == nil || !hasJPEG else { throw .unsupportedFormat(.tiff) }
+    return tile
+  }
+
+  /// The compressions of TIFF that are read, apart from JPEG: none, CCITT, LZW, Deflate and PackBits. libvips decodes
+  /// JPEG 2000 itself, and writes as many samples as its data have, beyond the memory of a tile.
+  private static let compressionsOfTIFF: Set = [1, 2, 3, 4, 5, 8, 32_946, 32_773]
+
+  /// Returns whether a colour profile (ICC.1:2010 §7.2.6) is one for samples of this count, with or without alpha.
+  static func profile(_ profile: UnsafeRawBufferPointer, fits bands: Int) -> Bool {
+    guard profile.count >= 20 else { return false }
+    switch String(decoding: profile[16..<20], as: UTF8.self) {
+    case "GRAY": return bands <= 2
+    case "RGB ": return bands == 3 || bands == 4
+    case "CMYK": return bands >= 4
+    default: return false
+    }
+  }
+}
+
+/// The entries of the first directory of a TIFF file, in its form with 32 or with 64 bits (BigTIFF).
+private struct TIFFDirectory {
+  private let bytes: UnsafeRawBufferPointer
+  private let isLittleEndian: Bool
+  private let is64Bit: Bool
+  private var place = 0
+  private var entriesLeft = 0
+
+  /// Finds the directory; `nil` if there is none.
+  init?(_ bytes: UnsafeRawBufferPointer) {
+    guard bytes.count >= 16 else { return nil }
+    self.bytes = bytes
+    isLittleEndian = bytes[0] == UInt8(ascii: "I")
+    is64Bit = bytes[isLittleEndian ? 2 : 3] == 43
+    guard let start = number(at: is64Bit ? 8 : 4, is64Bit ? 8 : 4),
+      let count = number(at: start, is64Bit ? 8 : 2)
+    else { return nil }
+    place = start + (is64Bit ? 8 : 2)
+    entriesLeft = count
+  }
+
+  /// Returns the next entry: its tag, the type and the count of its values, and the first of them.
+  mutating func next() -> (tag: Int, type: Int, count: Int, value: Int)? {
+    guard entriesLeft > 0, let tag = number(at: place, 2), let type = number(at: place + 2, 2),
+      let count = number(at: place + 4, is64Bit ? 8 : 4)
+    else { return nil }
+    entriesLeft -= 1
+    var value = place + (is64Bit ? 12 : 8)
+    let size = [1: 1, 3: 2, 4: 4, 6: 1, 8: 2, 9: 4, 13: 4, 16: 8, 17: 8][type]
+    // A value that is too long for the entry is elsewhere.
+    if size == 8, !is64Bit { value = number(at: value, 4) ?? bytes.count }
+    place += is64Bit ? 20 : 12
+    return (tag, type, count, size.flatMap { number(at: value, $0) } ?? 0)
+  }
+
+  /// Returns an unsigned number; `nil` if it is not in the file, or as a number too large to be a place in it.
+  private func number(at place: Int, _ size: Int) -> Int? {
+    guard place >= 0, place <= bytes.count - size else { return nil }
+    let ordered =
+      isLittleEndian ? Array(bytes[place..<place + size].reversed()) : Array(bytes[place..<place + size])
+    return Int(clamping: ordered.reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
+  }
+}
