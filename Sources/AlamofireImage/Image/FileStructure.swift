@@ -13,26 +13,42 @@ enum FileStructure {
     return count
   }
 
-  /// Counts the scans of a JPEG file. Each is decoded for all pixels, which takes time even if it has few bytes.
-  static func scans(ofJPEG bytes: UnsafeRawBufferPointer) -> Int {
-    var count = 0
+  /// Counts the scans of a JPEG file, and its segments for applications and comments (ITU-T T.81 §B.1.1), in the way in
+  /// which libjpeg reads them.
+  ///
+  /// Each scan is decoded for all pixels, which takes time even if it has few bytes. libjpeg appends each segment to a
+  /// list that it walks through from its beginning, as soon as libvips opens the file.
+  ///
+  /// - Parameters:
+  ///   - endsAtScan: Whether only what is before the samples is read, and the first scan counted.
+  ///   - read: Returns up to so many bytes at a place of the file.
+  static func parts(
+    ofJPEG read: (_ place: Int, _ count: Int) throws(ImageError) -> [UInt8], endsAtScan: Bool = false
+  ) throws(ImageError) -> (scans: Int, segments: Int) {
+    var (scans, segments) = (0, 0)
     var place = 2
-    while place + 4 <= bytes.count {
-      guard bytes[place] == 0xff else {
+    var block: [UInt8] = []
+    var start = 0
+    while true {
+      if place + 4 > start + block.count { (block, start) = (try read(place, 65_536), place) }
+      let head = place - start
+      guard head + 4 <= block.count else { return (scans, segments) }
+      guard block[head] == 0xff else {
         place += 1
         continue
       }
-      let marker = bytes[place + 1]
+      let marker = block[head + 1]
       switch marker {
-      case 0xd9: return count
+      case 0xd9: return (scans, segments)
       case 0x00, 0x01, 0xd0...0xd8: place += 2
       case 0xff: place += 1
       default:
-        if marker == 0xda { count += 1 }
-        place += 2 + max(2, Int(bytes[place + 2]) << 8 | Int(bytes[place + 3]))
+        if marker == 0xda { scans += 1 }
+        if marker == 0xda, endsAtScan { return (scans, segments) }
+        if (0xe0...0xef).contains(marker) || marker == 0xfe { segments += 1 }
+        place += 2 + max(2, Int(block[head + 2]) << 8 | Int(block[head + 3]))
       }
     }
-    return count
   }
 
   /// Returns the most bytes that the texts and the colour profile of a PNG file can take once they are decompressed

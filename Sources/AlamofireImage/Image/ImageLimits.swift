@@ -51,6 +51,8 @@ public struct ImageLimits: Sendable, Equatable {
     case bytes
     /// The scans of a JPEG file, which may have 100.
     case scans
+    /// The segments of a JPEG file for applications and comments, of which there may be 1,000.
+    case segments
     /// The samples of a pixel, of which there may be five: four colours and alpha.
     case samples
     /// ``ImageLimits/time``, in milliseconds.
@@ -78,6 +80,15 @@ public struct ImageLimits: Sendable, Equatable {
     try check(.pixels, areaOverflows || totalOverflows ? .max : total, limit: limit)
     let (bytes, bytesOverflow) = total.multipliedReportingOverflow(by: max(8, pixelBytes))
     try check(.pixels, bytesOverflow ? .max : bytes / 8 + (bytes % 8 > 0 ? 1 : 0), limit: limit)
+  }
+
+  /// Throws if a JPEG file has too many scans or segments.
+  func checkParts(
+    endsAtScan: Bool = false, _ read: (_ place: Int, _ count: Int) throws(ImageError) -> [UInt8]
+  ) throws(ImageError) {
+    let parts = try FileStructure.parts(ofJPEG: read, endsAtScan: endsAtScan)
+    try check(.scans, parts.scans, limit: 100)
+    try check(.segments, parts.segments, limit: 1_000)
   }
 
   /// Throws if the texts of a PNG file could take too much memory.

@@ -86,12 +86,17 @@ final class ImageFile: Sendable {
     shrink: Int, _ limits: ImageLimits, _ body: (inout VipsImage) throws(ImageError) -> Value
   ) throws(ImageError) -> Value {
     try descriptor.withLock { descriptor throws(ImageError) in
-      if format == .png {
-        try limits.checkText { place, count throws(ImageError) in
-          try Array(Self.read(descriptor.number, count: count, at: place))
-        }
+      let number = descriptor.number
+      let read = { (place: Int, count: Int) throws(ImageError) -> [UInt8] in
+        try Array(Self.read(number, count: count, at: place))
       }
-      var image = try VipsImage(cvips_open_file(descriptor.number, format.encoder, Int32(shrink)))
+      switch format {
+      case .png: try limits.checkText(read)
+      // What follows the first scan is not read: a file with several is not decoded row by row.
+      case .jpeg: try limits.checkParts(endsAtScan: true, read)
+      default: break
+      }
+      var image = try VipsImage(cvips_open_file(number, format.encoder, Int32(shrink)))
       let facts = image.facts
       try limits.check(.samples, Int(facts.bands), limit: 5)
       try limits.check(width: Int(facts.width), height: Int(facts.height), frames: 1)

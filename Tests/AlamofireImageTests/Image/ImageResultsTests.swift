@@ -342,20 +342,21 @@ struct ImageFilesTests {
   }
 
   @Test("The scans of a JPEG file are counted up to its end, whatever its segments contain")
-  func scans() {
-    func count(_ bytes: [UInt8]) -> Int { bytes.withUnsafeBytes { FileStructure.scans(ofJPEG: $0) } }
+  func scans() throws {
+    func count(_ bytes: [UInt8]) throws -> Int { try FileStructure.parts(ofJPEG: reading(bytes)).scans }
     let start: [UInt8] = [0xff, 0xd8]
     let scan: [UInt8] = [0xff, 0xda, 0, 2, 1, 2, 3]
-    #expect(count(start + scan + [0xff, 0xd9] + scan) == 1, "a scan after the end")
-    #expect(count(start + scan + [0xff, 0xd9, 0, 2] + scan) == 1, "what follows the end is not its length")
-    #expect(count(start + [0xff, 0xda, 0, 2]) == 1, "the last four bytes")
-    #expect(count(start + [0xff, 0xda, 0]) == 0, "an incomplete length")
-    #expect(count([]) == 0)
+    #expect(try count(start + scan + [0xff, 0xd9] + scan) == 1, "a scan after the end")
+    #expect(
+      try count(start + scan + [0xff, 0xd9, 0, 2] + scan) == 1, "what follows the end is not its length")
+    #expect(try count(start + [0xff, 0xda, 0, 2]) == 1, "the last four bytes")
+    #expect(try count(start + [0xff, 0xda, 0]) == 0, "an incomplete length")
+    #expect(try count([]) == 0)
     let inside = Array(repeating: [0xff, 0xda] as [UInt8], count: 128).flatMap { $0 }
-    #expect(count(start + [0xff, 0xe1, 1, 2] + inside + scan) == 1, "scans inside of a segment")
-    #expect(count(start + [0xff, 0xe1, 0, 0] + scan) == 1, "a length that does not count itself")
+    #expect(try count(start + [0xff, 0xe1, 1, 2] + inside + scan) == 1, "scans inside of a segment")
+    #expect(try count(start + [0xff, 0xe1, 0, 0] + scan) == 1, "a length that does not count itself")
     for marker in [0x00, 0x01, 0xd8] as [UInt8] {
-      #expect(count(start + scan + [0xff, marker, 0, 40] + scan) == 2, "marker \(marker) has no length")
+      #expect(try count(start + scan + [0xff, marker, 0, 40] + scan) == 2, "marker \(marker) has no length")
     }
   }
 
@@ -380,12 +381,12 @@ struct ImageFilesTests {
   }
 
   @Test("Restart markers of a JPEG file have no length")
-  func restartMarkers() {
+  func restartMarkers() throws {
     let scan: [UInt8] = [0xff, 0xda, 0, 2, 1, 2, 3]
     for marker in UInt8(0xd0)...0xd7 {
       // The bytes after the marker are samples. As a length, they would lead past the next scan.
       let file = [0xff, 0xd8] + scan + [0xff, marker, 0, 40] + scan + [0xff, 0xd9]
-      #expect(file.withUnsafeBytes { FileStructure.scans(ofJPEG: $0) } == 2, "marker \(marker)")
+      #expect(try FileStructure.parts(ofJPEG: reading(file)).scans == 2, "marker \(marker)")
     }
   }
 }

@@ -1,0 +1,54 @@
+import Foundation
+import Testing
+
+@testable import AlamofireImage
+
+@Suite("Hostile structures of image files", .timeLimit(.minutes(5)))
+struct HostileStructureTests {
+  @Test(
+    "A JPEG of very many segments is refused, as libjpeg would walk through all for each",
+    arguments: Opening.allCases)
+  func segments(opening: Opening) throws {
+    let file = try Drawing(gradientOf: 16, 16).file(.jpeg)
+    let own = try FileStructure.parts(ofJPEG: reading(Array(file))).segments
+    for marker in [0xe0, 0xe1, 0xef, 0xfe] as [UInt8] {
+      func with(_ count: Int) -> Data {
+        let segments = Data(Array(repeating: [0xff, marker, 0, 2], count: count - own).joined())
+        return file.prefix(2) + segments + file.dropFirst(2)
+      }
+      #expect(throws: ImageError.limitExceeded(.segments, limit: 1_000, actual: 1_001), "\(marker)") {
+        try opening.width(with(1_001))
+      }
+      #expect(try opening.width(with(1_000)) == 16, "\(marker)")
+      #expect(try opening.width(with(300)) == 16, "\(marker)")
+    }
+  }
+
+  @Test(
+    "Only the segments that libjpeg appends to its list are counted, up to the first scan if that is asked for"
+  )
+  func segmentKinds() throws {
+    let scan: [UInt8] = [0xff, 0xda, 0, 2, 1, 2, 3]
+    for marker in UInt8(0xc0)...0xfe where marker != 0xda && !(0xd0...0xd9).contains(marker) {
+      let segment: [UInt8] = [0xff, marker, 0, 6, 0xff, 0xe1, 0, 2]
+      let file = [0xff, 0xd8] + segment + segment + scan + segment + [0xff, 0xd9]
+      let isCounted = (0xe0...0xef).contains(marker) || marker == 0xfe
+      let all = try FileStructure.parts(ofJPEG: reading(file))
+      #expect([all.scans, all.segments] == [1, isCounted ? 3 : 0], "\(marker)")
+      let head = try FileStructure.parts(ofJPEG: reading(file), endsAtScan: true)
+      #expect([head.scans, head.segments] == [1, isCounted ? 2 : 0], "\(marker)")
+    }
+  }
+
+  @Test("Segments are found wherever the blocks end in which a file is read")
+  func blocks() throws {
+    let segment: [UInt8] = [0xff, 0xe1, 0, 3, 7]
+    for size in 65_520...65_535 {
+      let long =
+        [0xff, 0xe2, UInt8(size >> 8), UInt8(size & 255)] + [UInt8](repeating: 0xff, count: size - 2)
+      let file = [0xff, 0xd8] + long + segment + segment + long + segment + [0xff, 0xda, 0, 2, 5]
+      let parts = try FileStructure.parts(ofJPEG: reading(file))
+      #expect([parts.scans, parts.segments] == [1, 5], "\(size) bytes")
+    }
+  }
+}
