@@ -40,7 +40,8 @@ enum FileStructure {
       let marker = block[head + 1]
       switch marker {
       case 0xd9: return (scans, segments)
-      case 0x00, 0x01, 0xd0...0xd8: place += 2
+      // A reserved marker has no length: libjpeg ignores it before a restart marker, and fails everywhere else.
+      case 0x00...0xbf, 0xd0...0xd8: place += 2
       case 0xff: place += 1
       default:
         if marker == 0xda { scans += 1 }

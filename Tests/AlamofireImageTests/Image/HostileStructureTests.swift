@@ -51,4 +51,21 @@ struct HostileStructureTests {
       #expect([parts.scans, parts.segments] == [1, 5], "\(size) bytes")
     }
   }
+
+  @Test(
+    "A reserved marker, which libjpeg ignores, hides no scans of a JPEG file",
+    arguments: [0x02, 0x47, 0xbf] as [UInt8])
+  func reservedMarkers(marker: UInt8) throws {
+    let value: [UInt8] = [0xff, 0xd8, 0xff, marker, 0xff, 0xff, 0xff, 0xda, 0, 8, 1, 1, 0, 0, 63, 0, 1, 2]
+    #expect(try FileStructure.parts(ofJPEG: reading(value)).scans == 1)
+    let file = try Drawing(gradientOf: 16, 16).file(.jpeg)
+    let start = try #require(file.range(of: Data([0xff, 0xda])))
+    let length = Int(file[start.upperBound]) << 8 | Int(file[start.upperBound + 1])
+    let scan = file[start.lowerBound..<start.upperBound + length]
+    // Before a restart marker, the reserved one is ignored. As a segment, it would contain all that follows.
+    var hostile = file.dropLast(2) + [0xff, marker, 0xff, 0xff, 0xff, 0xd0]
+    for _ in 0..<100 { hostile += scan }
+    hostile += [0xff, 0xd9]
+    #expect(throws: ImageError.limitExceeded(.scans, limit: 100, actual: 101)) { try Image(data: hostile) }
+  }
 }
