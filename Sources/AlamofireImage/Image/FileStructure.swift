@@ -2,13 +2,17 @@
 /// not limit them. Each function reads a file once, from its beginning to its end.
 enum FileStructure {
   /// Counts the frames of an animated WebP file (RFC 9649 §2.7.1.1); 0 if it is not animated.
+  ///
+  /// libwebp reads the head of a frame and its images, and takes what follows for the next chunk, also within the size
+  /// of the frame.
   static func frames(ofWebP bytes: UnsafeRawBufferPointer) -> Int {
     var count = 0
     var place = 12
     while place + 8 <= bytes.count {
-      if bytes[place..<place + 4].elementsEqual("ANMF".utf8) { count += 1 }
+      let isFrame = bytes[place..<place + 4].elementsEqual("ANMF".utf8)
+      if isFrame { count += 1 }
       let size = (0..<4).reduce(0) { $0 | Int(bytes[place + 4 + $1]) << (8 * $1) }
-      place += 8 + size + size % 2
+      place += 8 + (isFrame ? min(16, size + size % 2) : size + size % 2)
     }
     return count
   }

@@ -68,4 +68,43 @@ struct HostileStructureTests {
     hostile += [0xff, 0xd9]
     #expect(throws: ImageError.limitExceeded(.scans, limit: 100, actual: 101)) { try Image(data: hostile) }
   }
+
+  /// Makes a chunk of a WebP file (RFC 9649 §2.3).
+  private func chunk(_ name: String, _ content: [UInt8]) -> [UInt8] {
+    let size = (0..<4).map { UInt8(content.count >> (8 * $0) & 255) }
+    return Array(name.utf8) + size + content + [UInt8](repeating: 0, count: content.count % 2)
+  }
+
+  /// Makes an animated WebP of one pixel, whose frames are all within the size of the first.
+  private func nestedWebP(frames: Int) -> Data {
+    // A duration of ten milliseconds, and an image in one colour without losses (RFC 9649 §3).
+    let head: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 0, 0, 0]
+    let frame = head + chunk("VP8L", [0x2f, 0, 0, 0, 0])
+    let others = Array(repeating: chunk("ANMF", frame), count: frames - 1).joined()
+    let body =
+      Array("WEBP".utf8) + chunk("VP8X", [2, 0, 0, 0, 0, 0, 0, 0, 0, 0]) + chunk("ANIM", [0, 0, 0, 0, 0, 0])
+      + chunk("ANMF", frame + others)
+    return Data(chunk("RIFF", body))
+  }
+
+  @Test(
+    "The frames of a WebP that are within another one count, as libwebp reads them",
+    arguments: Opening.allCases)
+  func nestedFrames(opening: Opening) throws {
+    #expect(try opening.with(nestedWebP(frames: 3)) { $0.frameCount } == 3)
+    #expect(throws: ImageError.limitExceeded(.frames, limit: 1_000, actual: 1_001)) {
+      try opening.width(nestedWebP(frames: 1_001))
+    }
+    let file = Array(nestedWebP(frames: 1_000))
+    #expect(file.withUnsafeBytes { FileStructure.frames(ofWebP: $0) } == 1_000)
+  }
+
+  @Test("Chunks within a frame of a WebP that are images are no frames")
+  func imagesInFrames() {
+    let head = [UInt8](repeating: 0, count: 16)
+    let images = chunk("ALPH", chunk("ANMF", [1, 2, 3])) + chunk("VP8 ", chunk("ANMF", head))
+    let frame = chunk("ANMF", head + images)
+    let file = chunk("RIFF", Array("WEBP".utf8) + frame + chunk("EXIF", frame) + frame)
+    #expect(file.withUnsafeBytes { FileStructure.frames(ofWebP: $0) } == 2)
+  }
 }
