@@ -1,5 +1,5 @@
 /// Facts about a file that must be known before libvips reads it, because libvips takes too long to find them or does
-/// not limit them. Each function reads a file once, from its beginning to its end.
+/// not limit them. The functions walk through a file in the order of the library that decodes it.
 enum FileStructure {
   /// Counts the frames of an animated WebP file (RFC 9649 §2.7.1.1); 0 if it is not animated.
   ///
@@ -102,7 +102,7 @@ enum FileStructure {
   ///
   /// - Throws: ``ImageError/unsupportedFormat(_:)`` if the image is compressed in a way that is not read.
   static func tile(ofTIFF bytes: UnsafeRawBufferPointer) throws(ImageError) -> (width: Int, height: Int)? {
-    var directory = TIFFDirectory(bytes)
+    var directory = try TIFFDirectory(bytes)
     var tile: (width: Int, height: Int)?
     var hasJPEG = false
     while let entry = directory?.next() {
@@ -150,7 +150,10 @@ private struct TIFFDirectory {
   private var entriesLeft = 0
 
   /// Finds the directory; `nil` if there is none.
-  init?(_ bytes: UnsafeRawBufferPointer) {
+  ///
+  /// - Throws: ``ImageError/limitExceeded(_:limit:actual:)`` if it has too many entries. libtiff compares each with all
+  ///   others, and sorts a list for each tag that it does not know.
+  init?(_ bytes: UnsafeRawBufferPointer) throws(ImageError) {
     guard bytes.count >= 16 else { return nil }
     self.bytes = bytes
     isLittleEndian = bytes[0] == UInt8(ascii: "I")
@@ -158,6 +161,7 @@ private struct TIFFDirectory {
     guard let start = number(at: is64Bit ? 8 : 4, is64Bit ? 8 : 4),
       let count = number(at: start, is64Bit ? 8 : 2)
     else { return nil }
+    guard count <= 1_000 else { throw .limitExceeded(.tags, limit: 1_000, actual: count) }
     place = start + (is64Bit ? 8 : 2)
     entriesLeft = count
   }
@@ -169,18 +173,34 @@ private struct TIFFDirectory {
     else { return nil }
     entriesLeft -= 1
     var value = place + (is64Bit ? 12 : 8)
-    let size = [1: 1, 3: 2, 4: 4, 6: 1, 8: 2, 9: 4, 13: 4, 16: 8, 17: 8][type]
+    let size = Self.size(ofType: type)
     // A value that is too long for the entry is elsewhere.
-    if size == 8, !is64Bit { value = number(at: value, 4) ?? bytes.count }
+    if size.isInteger, size.bytes == 8, !is64Bit { value = number(at: value, 4) ?? bytes.count }
     place += is64Bit ? 20 : 12
-    return (tag, type, count, size.flatMap { number(at: value, $0) } ?? 0)
+    return (tag, type, count, size.isInteger ? number(at: value, size.bytes) ?? 0 : 0)
+  }
+
+  /// Returns how many bytes a value of a type has (TIFF 6.0 §2, and BigTIFF), and whether it is an integer. A type that
+  /// is not known counts as a large one.
+  private static func size(ofType type: Int) -> (bytes: Int, isInteger: Bool) {
+    switch type {
+    case 1, 6: (1, true)
+    case 2, 7: (1, false)
+    case 3, 8: (2, true)
+    case 4, 9, 13: (4, true)
+    case 11: (4, false)
+    case 16, 17: (8, true)
+    default: (8, false)
+    }
   }
 
   /// Returns an unsigned number; `nil` if it is not in the file, or as a number too large to be a place in it.
   private func number(at place: Int, _ size: Int) -> Int? {
     guard place >= 0, place <= bytes.count - size else { return nil }
-    let ordered =
-      isLittleEndian ? Array(bytes[place..<place + size].reversed()) : Array(bytes[place..<place + size])
-    return Int(clamping: ordered.reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
+    var number: UInt64 = 0
+    for index in 0..<size {
+      number = number << 8 | UInt64(bytes[place + (isLittleEndian ? size - 1 - index : index)])
+    }
+    return Int(clamping: number)
   }
 }

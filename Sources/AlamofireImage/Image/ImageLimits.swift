@@ -53,6 +53,8 @@ public struct ImageLimits: Sendable, Equatable {
     case scans
     /// The segments of a JPEG file for applications and comments, of which there may be 1,000.
     case segments
+    /// The tags of the first image in a TIFF file, of which there may be 1,000.
+    case tags
     /// The samples of a pixel, of which there may be five: four colours and alpha.
     case samples
     /// ``ImageLimits/time``, in milliseconds.

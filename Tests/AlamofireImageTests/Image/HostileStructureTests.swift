@@ -107,4 +107,62 @@ struct HostileStructureTests {
     let file = chunk("RIFF", Array("WEBP".utf8) + frame + chunk("EXIF", frame) + frame)
     #expect(file.withUnsafeBytes { FileStructure.frames(ofWebP: $0) } == 2)
   }
+
+  /// An entry of a TIFF file.
+  private typealias Entry = (tag: Int, type: Int, count: Int, value: Int)
+
+  /// Makes a TIFF of 8 by 8 grey pixels, with so many directories, each of which has more entries.
+  private func tiff(
+    _ more: [Entry] = [], directories: Int = 1, padding: Int = 0, isBigEndian: Bool = false
+  ) -> Data {
+    func number(_ value: Int, _ size: Int) -> [UInt8] {
+      let bytes = (0..<size).map { UInt8(value >> (8 * $0) & 255) }
+      return isBigEndian ? bytes.reversed() : bytes
+    }
+    var entries: [Entry] = [
+      (256, 4, 1, 8), (257, 4, 1, 8), (258, 4, 1, 8), (259, 4, 1, 1), (262, 4, 1, 1), (273, 4, 1, 8),
+      (277, 4, 1, 1), (278, 4, 1, 8), (279, 4, 1, 64),
+    ]
+    entries += more
+    var table = number(entries.count, 2)
+    for entry in entries {
+      table += number(entry.tag, 2) + number(entry.type, 2)
+      table += number(entry.count, 4) + number(entry.value, 4)
+    }
+    var file = Data((isBigEndian ? "MM" : "II").utf8)
+    file += number(42, 2) + number(72 + padding, 4)
+    file += Data(repeating: 85, count: 64) + Data(count: padding)
+    for index in 1...directories {
+      file += table + number(index < directories ? file.count + table.count + 4 : 0, 4)
+    }
+    return file
+  }
+
+  @Test("A TIFF of very many tags is refused by its head", arguments: Opening.allCases)
+  func tags(opening: Opening) throws {
+    func file(_ count: Int) -> Data { tiff((0..<count - 9).map { (40_000 + $0, 3, 1, 7) }) }
+    #expect(try opening.width(file(1_000)) == 8)
+    for count in [1_001, 4_096, 40_000] {
+      #expect(throws: ImageError.limitExceeded(.tags, limit: 1_000, actual: count)) {
+        try opening.width(file(count))
+      }
+    }
+  }
+
+  @Test("A TIFF of 64 bits that claims to have very many tags is refused before they are read")
+  func tagsOfBigTIFF() throws {
+    func tile(_ count: [UInt8]) throws -> Int? {
+      let file = Array("II".utf8) + [43, 0, 8, 0, 0, 0] + [16, 0, 0, 0, 0, 0, 0, 0] + count
+      return try (file + [UInt8](repeating: 0, count: 20_000)).withUnsafeBytes {
+        try FileStructure.tile(ofTIFF: $0)
+      }?.width
+    }
+    #expect(try tile([0xe8, 3, 0, 0, 0, 0, 0, 0]) == nil)
+    for (count, actual) in [
+      ([0xe9, 3, 0, 0, 0, 0, 0, 0], 1_001), ([0, 0, 1, 0, 0, 0, 0, 0], 65_536),
+      ([0, 0, 0, 0, 0, 1, 0, 0], 1 << 40), ([255, 255, 255, 255, 255, 255, 255, 255], .max),
+    ] as [([UInt8], Int)] {
+      #expect(throws: ImageError.limitExceeded(.tags, limit: 1_000, actual: actual)) { try tile(count) }
+    }
+  }
 }

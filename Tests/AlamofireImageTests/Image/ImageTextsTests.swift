@@ -39,7 +39,8 @@ struct ImageTextsTests {
   func units() {
     let units: [(ImageLimits.Kind, String)] = [
       (.pixels, "pixels"), (.frames, "frames"), (.bytes, "bytes"), (.scans, "scans"),
-      (.segments, "segments"), (.samples, "samples per pixel"), (.time, "milliseconds of work"),
+      (.segments, "segments"), (.tags, "tags"), (.samples, "samples per pixel"),
+      (.time, "milliseconds of work"),
     ]
     for (kind, unit) in units {
       #expect(kind.unit == unit)
@@ -189,7 +190,7 @@ struct ImageTextsTests {
         try limits.check(width: width, height: height, frames: frames)
       }
     }
-    for kind in [ImageLimits.Kind.bytes, .scans, .segments, .samples, .time] {
+    for kind in [ImageLimits.Kind.bytes, .scans, .segments, .tags, .samples, .time] {
       try limits.check(kind, 8, limit: 8)
       #expect(throws: ImageError.limitExceeded(kind, limit: 8, actual: 9)) {
         try limits.check(kind, 9, limit: 8)
