@@ -129,6 +129,21 @@ enum FileStructure {
   /// JPEG 2000 itself, and writes as many samples as its data have, beyond the memory of a tile.
   private static let compressionsOfTIFF: Set = [1, 2, 3, 4, 5, 8, 32_946, 32_773]
 
+  /// Returns the most bytes that libtiff takes for the values of the first directory of a TIFF file. It copies the
+  /// values of all entries, and several can name the same bytes of the file.
+  static func valueSize(ofTIFF bytes: UnsafeRawBufferPointer) throws(ImageError) -> Int {
+    var directory = try TIFFDirectory(bytes)
+    var sum = 0
+    while let entry = directory?.next() {
+      let size = TIFFDirectory.size(ofType: entry.type).bytes
+      // The places and lengths of strips and tiles become numbers of 64 bits.
+      let kept = [273, 279, 324, 325].contains(entry.tag) ? 8 : size
+      // Of more values than are in the file, none is kept.
+      sum += min(entry.count, bytes.count / size) * kept
+    }
+    return sum
+  }
+
   /// Returns whether a colour profile (ICC.1:2010 §7.2.6) is one for samples of this count, with or without alpha.
   static func profile(_ profile: UnsafeRawBufferPointer, fits bands: Int) -> Bool {
     guard profile.count >= 20 else { return false }
@@ -182,7 +197,7 @@ private struct TIFFDirectory {
 
   /// Returns how many bytes a value of a type has (TIFF 6.0 §2, and BigTIFF), and whether it is an integer. A type that
   /// is not known counts as a large one.
-  private static func size(ofType type: Int) -> (bytes: Int, isInteger: Bool) {
+  static func size(ofType type: Int) -> (bytes: Int, isInteger: Bool) {
     switch type {
     case 1, 6: (1, true)
     case 2, 7: (1, false)

@@ -132,36 +132,53 @@ final class ImageContent: Sendable {
     try limits.check(.bytes, data.count, limit: limits.bytes)
     return try Vips.call { () throws(ImageError) -> ImageFacts in
       try data.withBytes { bytes throws(ImageError) in
+        // Before a loader is looked for, because the library opens a TIFF file to do so.
+        let structure = try checkedStructure(bytes, format, limits)
         // A decoder of another format could be one that is not meant for files of strangers.
         guard let loader = cvips_loader(bytes.baseAddress, bytes.count) else {
           _ = Vips.takeError()
           throw .unsupportedFormat(format)
         }
         guard String(cString: loader).hasPrefix(format.loader) else { throw .unsupportedFormat(format) }
-        return try readFacts(bytes, format, limits)
+        return try readFacts(bytes, format, limits, structure)
       }
     }
   }
 
-  private static func readFacts(
+  /// The facts about a file that are known before the library reads it.
+  private struct Structure {
+    var frames: Int
+    var tile: (width: Int, height: Int)?
+  }
+
+  /// Throws if the library would take too long to open a file, or too much memory.
+  private static func checkedStructure(
     _ bytes: UnsafeRawBufferPointer, _ format: ImageFormat, _ limits: ImageLimits
-  ) throws(ImageError) -> ImageFacts {
-    let counted = format == .webp ? FileStructure.frames(ofWebP: bytes) : 1
-    try limits.check(width: 1, height: 1, frames: counted)
+  ) throws(ImageError) -> Structure {
+    var structure = Structure(frames: format == .webp ? FileStructure.frames(ofWebP: bytes) : 1)
+    try limits.check(width: 1, height: 1, frames: structure.frames)
     switch format {
     case .jpeg: try limits.checkParts { place, count in Array(bytes.dropFirst(place).prefix(count)) }
     case .png: try limits.checkText { place, count in Array(bytes.dropFirst(place).prefix(count)) }
+    case .tiff:
+      try limits.checkTags(bytes)
+      structure.tile = try FileStructure.tile(ofTIFF: bytes)
+      if let tile = structure.tile { try limits.check(width: tile.width, height: tile.height, frames: 1) }
     default: break
     }
-    let tile = format == .tiff ? try FileStructure.tile(ofTIFF: bytes) : nil
-    if let tile { try limits.check(width: tile.width, height: tile.height, frames: 1) }
+    return structure
+  }
+
+  private static func readFacts(
+    _ bytes: UnsafeRawBufferPointer, _ format: ImageFormat, _ limits: ImageLimits, _ structure: Structure
+  ) throws(ImageError) -> ImageFacts {
     let first = try VipsImage(bytes, options: "").facts
-    let frames = format == .gif ? max(1, Int(first.pages)) : max(1, counted)
+    let frames = format == .gif ? max(1, Int(first.pages)) : max(1, structure.frames)
     try limits.check(.samples, Int(first.bands), limit: 5)
     let pixelBytes = Int(first.pixel_bytes)
     try limits.check(
       width: Int(first.width), height: Int(first.height), frames: frames, pixelBytes: pixelBytes)
-    if let tile {
+    if let tile = structure.tile {
       try limits.check(width: tile.width, height: tile.height, frames: 1, pixelBytes: pixelBytes)
     }
     var facts = ImageFacts(first, format, frames: frames)

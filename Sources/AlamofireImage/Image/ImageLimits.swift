@@ -17,7 +17,7 @@ public struct ImageLimits: Sendable, Equatable {
   /// The most frames of an animated image, at most 4,096. Default: 1,000.
   public var frames: Int
   /// The most bytes of a file. Default: 64 MiB. The texts and the colour profile in a PNG file may take as much after
-  /// their decompression, and at least 64 MiB.
+  /// their decompression, and at least 64 MiB. So may the values of the tags in a TIFF file, which can share bytes.
   public var bytes: Int
   /// The formats that are read. Default: all but AVIF and HEIC. These can contain a larger image than their heads say,
   /// which no other limit notices before memory is taken; allow them for files that you trust.
@@ -98,6 +98,11 @@ public struct ImageLimits: Sendable, Equatable {
     _ read: (_ place: Int, _ count: Int) throws(ImageError) -> [UInt8]
   ) throws(ImageError) {
     try check(.bytes, FileStructure.textSize(ofPNG: read), limit: max(bytes, 64 << 20))
+  }
+
+  /// Throws if the values of the tags in a TIFF file could take too much memory, or if there are too many.
+  func checkTags(_ file: UnsafeRawBufferPointer) throws(ImageError) {
+    try check(.bytes, FileStructure.valueSize(ofTIFF: file), limit: max(bytes, 64 << 20))
   }
 
   /// Throws if a value exceeds its limit.

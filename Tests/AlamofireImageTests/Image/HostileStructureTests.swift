@@ -138,6 +138,49 @@ struct HostileStructureTests {
     return file
   }
 
+  @Test(
+    "A TIFF whose tags share their values is refused by the sum of their lengths", arguments: Opening.allCases
+  )
+  func sharedValues(opening: Opening) throws {
+    func file(_ count: Int) -> Data {
+      tiff((0..<count).map { (40_000 + $0, 7, 1_000_000, 8) }, padding: 1_000_000)
+    }
+    // The nine others have seven numbers of 32 bits, and the place and the length of a strip.
+    let other = 7 * 4 + 2 * 8
+    #expect(throws: ImageError.limitExceeded(.bytes, limit: 64 << 20, actual: 100_000_000 + other)) {
+      try opening.width(file(100))
+    }
+    #expect(try opening.width(file(1)) == 8)
+    #expect(try opening.width(file(60)) == 8)
+    let large = ImageLimits(bytes: 100_000_000 + other)
+    #expect(try opening.width(file(100), limits: large) == 8, "larger files may have larger values")
+  }
+
+  @Test("The values of a tag count by their type, and at most as what is in the file")
+  func valueSizes() throws {
+    let ordinary = 7 * 4 + 2 * 8
+    let sizes = [
+      0: 8, 1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8,
+      18: 8, 19: 8,
+    ]
+    for isBigEndian in [false, true] {
+      for (type, size) in sizes {
+        for (count, values) in [(1, 1), (50, 50), (1 << 31, (4 * 8_000) / size)] {
+          var file = tiff([(40_000, type, count, 8)], isBigEndian: isBigEndian)
+          file.append(Data(count: 4 * 8_000 - file.count))
+          let sum = try file.withUnsafeBytes { try FileStructure.valueSize(ofTIFF: $0) }
+          #expect(sum == ordinary + values * size, "\(count) of type \(type)")
+        }
+      }
+    }
+    for tag in [273, 279, 324, 325] {
+      let sum = try tiff([(tag, 3, 20, 8)]).withUnsafeBytes { try FileStructure.valueSize(ofTIFF: $0) }
+      #expect(sum == ordinary + 20 * 8, "tag \(tag)")
+    }
+    let broken = tiff([(40_000, 7, 1 << 31, 8)], padding: 1_000)
+    #expect(try Image(data: broken).pixelWidth == 8, "libtiff ignores a tag that is longer than the file")
+  }
+
   @Test("A TIFF of very many tags is refused by its head", arguments: Opening.allCases)
   func tags(opening: Opening) throws {
     func file(_ count: Int) -> Data { tiff((0..<count - 9).map { (40_000 + $0, 3, 1, 7) }) }
