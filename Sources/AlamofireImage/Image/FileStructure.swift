@@ -1,3 +1,5 @@
+import Foundation
+
 /// Facts about a file that must be known before libvips reads it, because libvips takes too long to find them or does
 /// not limit them. The functions walk through a file in the order of the library that decodes it.
 enum FileStructure {
@@ -144,6 +146,18 @@ enum FileStructure {
     return sum
   }
 
+  /// Removes all images but the first from a TIFF file, as no other is decoded. libvips would read the directories of
+  /// all when it opens the file, to count them, and libtiff takes long for one with many tags or strips.
+  static func removeLaterImages(ofTIFF data: inout Data) throws(ImageError) {
+    func link(_ data: Data) throws(ImageError) -> Range<Int>? {
+      try data.withBytes { bytes throws(ImageError) -> Range<Int>? in try TIFFDirectory(bytes)?.link }
+    }
+    guard let place = try link(data) else { return }
+    data.resetBytes(in: data.startIndex + place.lowerBound..<data.startIndex + place.upperBound)
+    // The link can be a part of the head of the file, so that another directory is the first one now.
+    guard try link(data) == nil else { throw .unsupportedFormat(.tiff) }
+  }
+
   /// Returns whether a colour profile (ICC.1:2010 §7.2.6) is one for samples of this count, with or without alpha.
   static func profile(_ profile: UnsafeRawBufferPointer, fits bands: Int) -> Bool {
     guard profile.count >= 20 else { return false }
@@ -163,6 +177,8 @@ private struct TIFFDirectory {
   private let is64Bit: Bool
   private var place = 0
   private var entriesLeft = 0
+  /// The place of the link to the next directory, unless there is none.
+  private(set) var link: Range<Int>?
 
   /// Finds the directory; `nil` if there is none.
   ///
@@ -179,6 +195,9 @@ private struct TIFFDirectory {
     guard count <= 1_000 else { throw .limitExceeded(.tags, limit: 1_000, actual: count) }
     place = start + (is64Bit ? 8 : 2)
     entriesLeft = count
+    let end = place + count * (is64Bit ? 20 : 12)
+    let size = is64Bit ? 8 : 4
+    if let next = number(at: end, size), next != 0 { link = end..<end + size }
   }
 
   /// Returns the next entry: its tag, the type and the count of its values, and the first of them.

@@ -38,7 +38,8 @@ final class ImageContent: Sendable {
 
   /// Reads the head of a file.
   init(_ data: Data, _ limits: ImageLimits) throws(ImageError) {
-    facts = try Self.readHead(data, limits)
+    var data = data
+    facts = try Self.readHead(&data, limits)
     self.limits = limits
     form = Mutex(.encoded(.memory(data)))
   }
@@ -50,8 +51,8 @@ final class ImageContent: Sendable {
       facts = head
       form = Mutex(.encoded(.file(file)))
     } else {
-      let data = try file.bytes(limits)
-      facts = try Self.readHead(data, limits)
+      var data = try file.bytes(limits)
+      facts = try Self.readHead(&data, limits)
       form = Mutex(.encoded(.memory(data)))
     }
   }
@@ -126,10 +127,12 @@ final class ImageContent: Sendable {
     }
   }
 
-  private static func readHead(_ data: Data, _ limits: ImageLimits) throws(ImageError) -> ImageFacts {
+  /// Reads the head of a file, and removes all images but the first from a TIFF file.
+  private static func readHead(_ data: inout Data, _ limits: ImageLimits) throws(ImageError) -> ImageFacts {
     guard let format = ImageFormat(data: data) else { throw .unknownFormat }
     guard limits.formats.contains(format) else { throw .unsupportedFormat(format) }
     try limits.check(.bytes, data.count, limit: limits.bytes)
+    if format == .tiff { try FileStructure.removeLaterImages(ofTIFF: &data) }
     return try Vips.call { () throws(ImageError) -> ImageFacts in
       try data.withBytes { bytes throws(ImageError) in
         // Before a loader is looked for, because the library opens a TIFF file to do so.

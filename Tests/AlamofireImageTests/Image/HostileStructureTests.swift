@@ -1,3 +1,4 @@
+import CVips
 import Foundation
 import Testing
 
@@ -179,6 +180,49 @@ struct HostileStructureTests {
     }
     let broken = tiff([(40_000, 7, 1 << 31, 8)], padding: 1_000)
     #expect(try Image(data: broken).pixelWidth == 8, "libtiff ignores a tag that is longer than the file")
+  }
+
+  /// Counts the images that libvips finds in a TIFF file.
+  private func pages(_ data: Data) throws -> Int {
+    try Vips.call { () throws(ImageError) -> Int in
+      try data.withBytes { bytes throws(ImageError) -> Int in
+        let facts = try VipsImage(bytes, options: "").facts
+        return Int(facts.pages)
+      }
+    }
+  }
+
+  @Test(
+    "libvips finds only the first image of a TIFF file, as it would read the tags of all",
+    arguments: [false, true])
+  func laterImages(isBigEndian: Bool) throws {
+    let single = tiff(isBigEndian: isBigEndian)
+    let many = tiff(directories: 50, isBigEndian: isBigEndian)
+    #expect(try pages(many) == 50)
+    // The last directory leads back to the first.
+    let circle = many.dropLast(4) + many[4..<8]
+    let profile: Entry = (34_675, 7, 8_000_000, 8)
+    let heavy = tiff([profile], directories: 10, padding: 8_000_000, isBigEndian: isBigEndian)
+    for (name, file) in [("single", single), ("many", many), ("circle", circle), ("heavy", heavy)] {
+      let slice = (Data([1, 2, 3]) + file).dropFirst(3)
+      for data in [file, slice] {
+        let image = try Image(data: data)
+        #expect(try pages(#require(image.content.data)) == 1, "\(name)")
+        #expect(image.frameCount == 1, "\(name)")
+        #expect(try image == Image(data: single), "\(name)")
+      }
+      #expect(try Opening.file.with(file) { try pages(#require($0.content.data)) } == 1, "\(name)")
+    }
+    #expect(try pages(many) == 50, "the bytes of the caller are unchanged")
+  }
+
+  @Test("A link to the next image that is a part of the head of a TIFF file cannot be removed")
+  func linkInHead() {
+    // A directory without entries at the place 4, whose link begins at 6.
+    var file = Data("MM\0*".utf8)
+    file += [0, 0, 0, 4, 0, 8]
+    file += Data(repeating: 1, count: 40)
+    #expect(throws: ImageError.limitExceeded(.tags, limit: 1_000, actual: 0x4d4d)) { try Image(data: file) }
   }
 
   @Test("A TIFF of very many tags is refused by its head", arguments: Opening.allCases)
