@@ -30,6 +30,8 @@ enum { fail_on_truncated = 1, hevc = 1, av1 = 4, deflate = 2 };
 // Larger than the side of any image: the library's own maximum.
 static const int no_bound = 10000000;
 
+static const char *const profile_name = "icc-profile-data";
+
 #define F(result, name, parameters) static result(*p_##name) parameters;
 #include "functions.h"
 #undef F
@@ -152,19 +154,25 @@ static int bounded(int side) { return side > 0 ? side : no_bound; }
 static int size_of(int width) { return width > 0 ? size_force : size_down; }
 
 VipsImageReference cvips_scaled(VipsImageReference image, int width, int height, bool uses_profile) {
-  VipsImage *out = NULL;
+  VipsImage *out = NULL, *plain = NULL;
+  // The library also looks for a profile in the image where no other is asked for.
+  if (!uses_profile && p_vips_image_get_typeof(image, profile_name)) {
+    if (p_vips_copy(image, &plain, NULL)) return NULL;
+    p_vips_image_remove(plain, profile_name);
+  }
   bool is_animated = p_vips_image_get_page_height(image) < p_vips_image_get_height(image);
   // Without a profile, the samples are in sRGB already, and converting them would change them.
   int status = p_vips_thumbnail_image(
-      image, &out, bounded(width), "height", bounded(height), "size", size_of(width), "no_rotate", (gboolean)is_animated,
-      uses_profile ? "export_profile" : NULL, "srgb", NULL);
+      plain ? plain : image, &out, bounded(width), "height", bounded(height), "size", size_of(width), "no_rotate",
+      (gboolean)is_animated, uses_profile ? "export_profile" : NULL, "srgb", NULL);
+  cvips_release(plain);
   return status ? NULL : out;
 }
 
 const void *cvips_profile(VipsImageReference image, size_t *count) {
   const void *profile = NULL;
-  if (!p_vips_image_get_typeof(image, "icc-profile-data")) return NULL;
-  return p_vips_image_get_blob(image, "icc-profile-data", &profile, count) ? NULL : profile;
+  if (!p_vips_image_get_typeof(image, profile_name)) return NULL;
+  return p_vips_image_get_blob(image, profile_name, &profile, count) ? NULL : profile;
 }
 
 // Applies one step to an image that it releases.

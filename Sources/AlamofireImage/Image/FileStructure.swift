@@ -80,7 +80,7 @@ enum FileStructure {
     }
   }
 
-  private static func number(_ bytes: ArraySlice<UInt8>) -> Int { bytes.reduce(0) { $0 << 8 | Int($1) } }
+  private static func number(_ bytes: some Sequence<UInt8>) -> Int { bytes.reduce(0) { $0 << 8 | Int($1) } }
 
   /// Returns the most bytes of one chunk of a PNG file after its decompression.
   private static func textSize(ofChunk kind: Int, _ length: Int, _ content: ArraySlice<UInt8>) -> Int {
@@ -158,14 +158,53 @@ enum FileStructure {
     guard try link(data) == nil else { throw .unsupportedFormat(.tiff) }
   }
 
-  /// Returns whether a colour profile (ICC.1:2010 §7.2.6) is one for samples of this count, with or without alpha.
+  /// Returns whether a colour profile (ICC.1:2010 §7.2.6) is one for samples of this count, with or without alpha, that
+  /// lcms2 reads in little time and memory. No limit holds while libvips lets it do so.
   static func profile(_ profile: UnsafeRawBufferPointer, fits bands: Int) -> Bool {
-    guard profile.count >= 20 else { return false }
+    guard profile.count <= 8 << 20, hasPlainTags(profile) else { return false }
     switch String(decoding: profile[16..<20], as: UTF8.self) {
     case "GRAY": return bands <= 2
     case "RGB ": return bands == 3 || bands == 4
     case "CMYK": return bands >= 4
     default: return false
+    }
+  }
+
+  /// Returns whether a colour profile has a complete table of tags (ICC.1:2010 §7.3), none of which has elements, and
+  /// whose tables of colours are complete.
+  ///
+  /// Elements (§10.14) can name the same curves any number of times, and lcms2 prefers them to all other tags. It takes
+  /// memory for a table of colours by its head, before it notices that the table is not there.
+  private static func hasPlainTags(_ profile: UnsafeRawBufferPointer) -> Bool {
+    guard profile.count >= 132 else { return false }
+    let count = number(profile[128..<132])
+    // lcms2 does not read more.
+    guard count <= 100, 132 + 12 * count <= profile.count else { return false }
+    return (0..<count).allSatisfy { index in
+      let entry = profile[(132 + 12 * index)..<(144 + 12 * index)]
+      let name = String(decoding: entry.prefix(4), as: UTF8.self)
+      let tag = UnsafeRawBufferPointer(rebasing: profile.dropFirst(number(entry.dropFirst(4).prefix(4))))
+      return !name.hasPrefix("D2B") && !name.hasPrefix("B2D") && tableSize(ofTag: tag) <= tag.count
+    }
+  }
+
+  /// Returns the bytes of a tag in a colour profile up to the end of its table of colours (ICC.1:2010 §10.8 to §10.11),
+  /// as its head says; 0 for a tag without one.
+  private static func tableSize(ofTag tag: UnsafeRawBufferPointer) -> Int {
+    func value(_ place: Int, _ count: Int = 1) -> Int { number(tag.dropFirst(place).prefix(count)) }
+    let (inputs, outputs) = (value(8), value(9))
+    /// Multiplies the sides of the table, up to more than there can be.
+    func colours(_ side: (Int) -> Int) -> Int { (0..<inputs).reduce(1) { min($0 * side($1), 1 << 32) } }
+    switch String(decoding: tag.prefix(4), as: UTF8.self) {
+    case "mft1": return 48 + 256 * (inputs + outputs) + outputs * colours { _ in value(10) }
+    case "mft2":
+      let table = outputs * colours { _ in value(10) }
+      return 52 + 2 * (inputs * value(48, 2) + table + outputs * value(50, 2))
+    case "mAB ", "mBA ":
+      let table = value(24, 4)
+      guard table > 0 else { return 0 }
+      return table + 20 + max(1, value(table + 16)) * outputs * colours { value(table + $0) }
+    default: return 0
     }
   }
 }

@@ -18,6 +18,8 @@ public struct ImageLimits: Sendable, Equatable {
   public var frames: Int
   /// The most bytes of a file. Default: 64 MiB. The texts and the colour profile in a PNG file may take as much after
   /// their decompression, and at least 64 MiB. So may the values of the tags in a TIFF file, which can share bytes.
+  /// A colour profile of more than 8 MiB is ignored, and so is one with more than 100 tags, an incomplete table of
+  /// colours, or multi-process elements, which take very long.
   public var bytes: Int
   /// The formats that are read. Default: all but AVIF and HEIC. These can contain a larger image than their heads say,
   /// which no other limit notices before memory is taken; allow them for files that you trust.

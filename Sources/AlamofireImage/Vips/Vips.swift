@@ -81,7 +81,7 @@ struct VipsImage: ~Copyable {
       error: { work.failure ?? .damaged($0) })
   }
 
-  /// Whether the colour profile of the image fits its samples.
+  /// Whether the colour profile of the image fits its samples, and is read quickly.
   private var hasUsableProfile: Bool {
     var count = 0
     guard let profile = cvips_profile(reference, &count) else { return false }

@@ -78,7 +78,7 @@ int cvips_loop(VipsImageReference image);
 
 // Applies the orientation, converts to sRGB and scales to exactly this size; 0 by 0 keeps the size. The
 // height is the height of one frame.
-// Animations are not turned.
+// Animations are not turned. A colour profile that is not used is ignored and removed.
 VipsImageReference cvips_scaled(VipsImageReference image, int width, int height, bool uses_profile);
 
 // The colour profile in the file, or NULL. It stays valid as long as the image.

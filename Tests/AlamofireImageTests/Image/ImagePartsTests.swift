@@ -27,7 +27,7 @@ struct ImagePartsTests {
   @Test("A profile fits samples of its colour space, with or without alpha")
   func profiles() {
     for (space, bands) in [("GRAY", [1, 2]), ("RGB ", [3, 4]), ("CMYK", [4, 5]), ("Lab ", [])] {
-      let profile = [UInt8](repeating: 0, count: 16) + Array(space.utf8)
+      let profile = [UInt8](repeating: 0, count: 16) + Array(space.utf8) + [UInt8](repeating: 0, count: 112)
       let fitting = profile.withUnsafeBytes { bytes in
         (1...5).filter { FileStructure.profile(bytes, fits: $0) }
       }

@@ -374,9 +374,11 @@ struct ImageFilesTests {
 
   @Test("A colour profile without a complete head fits nothing")
   func shortProfile() {
-    let profile = [UInt8](repeating: 0, count: 16) + Array("RGB ".utf8)
+    // The head has 128 bytes. The count of tags is behind it.
+    let profile = [UInt8](repeating: 0, count: 16) + Array("RGB ".utf8) + [UInt8](repeating: 0, count: 112)
     #expect(profile.withUnsafeBytes { FileStructure.profile($0, fits: 3) })
     #expect(!profile.dropLast().withUnsafeBytes { FileStructure.profile($0, fits: 3) })
+    #expect(!profile.prefix(20).withUnsafeBytes { FileStructure.profile($0, fits: 3) })
     #expect(!profile.prefix(0).withUnsafeBytes { FileStructure.profile($0, fits: 3) })
   }
 

@@ -28,3 +28,15 @@ enum Opening: CaseIterable {
     try with(data, limits: limits) { $0.pixelWidth }
   }
 }
+
+/// Makes a chunk of a PNG file (PNG §5.3).
+func pngChunk(_ kind: String, _ content: [UInt8]) -> [UInt8] {
+  func number(_ value: UInt32) -> [UInt8] { withUnsafeBytes(of: value.bigEndian) { Array($0) } }
+  let body = Array(kind.utf8) + content
+  let crc = body.reduce(UInt32.max) { crc, byte in
+    (0..<8).reduce(crc ^ UInt32(byte)) { value, _ in
+      value & 1 == 1 ? value >> 1 ^ 0xedb8_8320 : value >> 1
+    }
+  }
+  return number(UInt32(content.count)) + body + number(~crc)
+}
