@@ -202,8 +202,10 @@ open class ImageDownloader: @unchecked Sendable {
     let waiter = ImageWaiter(
       request: request, sharesImages: serializer == nil && request.mayShareImages, cacheKey: cacheKey,
       serializer: serializer ?? imageResponseSerializer, filter: filter, progress: progress,
-      progressQueue: progressQueue, completionQueue: completionQueue, completion: completion, user: user)
-    if let image = cachedImage(for: request, waiter) {
+      progressQueue: progressQueue, completionQueue: completionQueue, completion: completion,
+      user: user.number)
+    // The user may change while the cache is asked.
+    if user.hasOwnCache, let image = cachedImage(for: request, waiter), downloads.user.number == user.number {
       waiter.complete(Self.response(to: request, .success(image)))
       return nil
     }

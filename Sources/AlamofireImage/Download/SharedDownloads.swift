@@ -63,6 +63,11 @@ final class SharedDownloads: Sendable {
     var lastReceipt: UInt64 = 0
     /// The number of times that the user has changed.
     var user = 0
+    /// The number of images of the user that are being stored now.
+    var stores = 0
+    /// The number of images of earlier users that are being stored and have to be removed, and of changes of the user
+    /// after which all have to be.
+    var removals = 0
 
     /// Returns a number for a receipt that no other has.
     mutating func nextReceipt() -> UInt64 {
@@ -93,13 +98,38 @@ final class SharedDownloads: Sendable {
   /// The number of requests that are retained, because their downloads have not ended.
   var requestCount: Int { state.withLock { $0.requests.count } }
 
-  /// The number of times that the user has changed.
-  var user: Int { state.withLock { $0.user } }
+  /// The number of times that the user has changed, and whether the cache has no images of earlier users.
+  var user: (number: Int, hasOwnCache: Bool) { state.withLock { ($0.user, $0.removals == 0) } }
 
   /// Removes the images of the user so far. Those that are still on their way are not stored.
   func changeUser() {
-    state.withLock { $0.user += 1 }
+    state.withLock { state in
+      state.user += 1
+      state.removals += state.stores + 1
+      state.stores = 0
+    }
     cache?.removeAllImages()
+    state.withLock { $0.removals -= 1 }
+  }
+
+  /// Stores an image of a user, unless the user has changed.
+  ///
+  /// If the user changes before the image is stored, it is removed again, and the cache is not asked until then. A lock
+  /// would not do, because the cache can be an object of the caller's, which may call the downloader.
+  private func store(for user: Int, _ add: () -> Void, _ remove: () -> Void) {
+    let mayBegin = state.withLock { state in
+      if state.user == user { state.stores += 1 }
+      return state.user == user
+    }
+    guard mayBegin else { return }
+    add()
+    let isDone = state.withLock { state in
+      if state.user == user { state.stores -= 1 }
+      return state.user == user
+    }
+    if isDone { return }
+    remove()
+    state.withLock { $0.removals -= 1 }
   }
 
   /// Joins a download that is under way.
@@ -193,7 +223,7 @@ final class SharedDownloads: Sendable {
   /// Makes the images of a response for all who wait, and calls them.
   private func deliver(_ response: AFDataResponse<Data?>, _ number: UInt64) {
     state.withLock { $0.book.close(number) }
-    var delivery = ImageDelivery(response, cache: cache) { $0.user == self.user }
+    var delivery = ImageDelivery(response, cache: cache) { self.store(for: $0.user, $1, $2) }
     while let next = state.withLock({ $0.book.next(number) }) {
       let answer = delivery.response(for: next.waiter)
       // The download ends before its last caller is called, who may ask how many there are.
@@ -216,8 +246,9 @@ final class SharedDownloads: Sendable {
 struct ImageDelivery {
   private let response: AFDataResponse<Data?>
   private let cache: (any ImageRequestCache)?
-  /// Whether the user of the downloader has not changed since a caller asked.
-  private let isOfUser: (ImageWaiter) -> Bool
+  /// Calls the first function to store an image, unless the user has changed since the caller asked, and the second one
+  /// to remove it if the user changes before it is stored.
+  private let storing: (ImageWaiter, _ add: () -> Void, _ remove: () -> Void) -> Void
   private var sources: [ObjectIdentifier: AFIResult<Image>] = [:]
   private var results: [ResultKey: AFIResult<Image>] = [:]
 
@@ -228,11 +259,11 @@ struct ImageDelivery {
 
   init(
     _ response: AFDataResponse<Data?>, cache: (any ImageRequestCache)?,
-    isOfUser: @escaping (ImageWaiter) -> Bool = { _ in true }
+    storing: @escaping (ImageWaiter, _ add: () -> Void, _ remove: () -> Void) -> Void = { _, add, _ in add() }
   ) {
     self.response = response
     self.cache = cache
-    self.isOfUser = isOfUser
+    self.storing = storing
   }
 
   mutating func response(for waiter: ImageWaiter) -> AFIDataResponse<Image> {
@@ -246,16 +277,14 @@ struct ImageDelivery {
   }
 
   private func store(_ image: Image, for waiter: ImageWaiter) {
-    guard let cache, isOfUser(waiter) else { return }
+    guard let cache else { return }
+    let (request, identifier) = (waiter.request, waiter.filter?.identifier)
     if let key = waiter.cacheKey {
-      cache.add(image, withIdentifier: key)
-      // The user may have changed after the question.
-      if !isOfUser(waiter) { cache.removeImage(withIdentifier: key) }
+      storing(waiter, { cache.add(image, withIdentifier: key) }, { cache.removeImage(withIdentifier: key) })
     } else if waiter.sharesImages {
-      cache.add(image, for: waiter.request, withIdentifier: waiter.filter?.identifier)
-      if !isOfUser(waiter) {
-        cache.removeImage(for: waiter.request, withIdentifier: waiter.filter?.identifier)
-      }
+      storing(
+        waiter, { cache.add(image, for: request, withIdentifier: identifier) },
+        { cache.removeImage(for: request, withIdentifier: identifier) })
     }
   }
 

@@ -6,6 +6,43 @@ import HTTPTestServer
 import Scenarios
 import Testing
 
+/// A cache that calls functions before and after the next image is stored.
+private final class InterruptedCache: ImageRequestCache {
+  private let base = AutoPurgingImageCache()
+  // A lock, because images are stored on the threads for images.
+  private let interruption = Mutex<(before: @Sendable () -> Void, after: @Sendable () -> Void)?>(nil)
+
+  func interrupt(before: @escaping @Sendable () -> Void, after: @escaping @Sendable () -> Void = {}) {
+    interruption.withLock { $0 = (before, after) }
+  }
+
+  private func interrupted(_ add: () -> Void) {
+    let functions = interruption.withLock { functions in
+      defer { functions = nil }
+      return functions
+    }
+    functions?.before()
+    add()
+    functions?.after()
+  }
+
+  func add(_ image: Image, withIdentifier identifier: String) {
+    interrupted { base.add(image, withIdentifier: identifier) }
+  }
+  func removeImage(withIdentifier identifier: String) -> Bool { base.removeImage(withIdentifier: identifier) }
+  func removeAllImages() -> Bool { base.removeAllImages() }
+  func image(withIdentifier identifier: String) -> Image? { base.image(withIdentifier: identifier) }
+  func add(_ image: Image, for request: URLRequest, withIdentifier identifier: String?) {
+    interrupted { base.add(image, for: request, withIdentifier: identifier) }
+  }
+  func removeImage(for request: URLRequest, withIdentifier identifier: String?) -> Bool {
+    base.removeImage(for: request, withIdentifier: identifier)
+  }
+  func image(for request: URLRequest, withIdentifier identifier: String?) -> Image? {
+    base.image(for: request, withIdentifier: identifier)
+  }
+}
+
 /// Downloads by one user after another.
 @Suite("Images of several users", .timeLimit(.minutes(2)))
 struct ImageUserTests {
@@ -57,5 +94,48 @@ struct ImageUserTests {
     #expect(try await first.pixelWidth == 3)
     step("ask as robert")
     #expect(try await downloader.image(for: request).pixelWidth == 6)
+  }
+
+  @Test(
+    "An image that is stored while the user changes is not given to the next one", arguments: [nil, "avatar"])
+  func changeWhileStoring(cacheKey: String?) async throws {
+    let server = try HTTPTestServer(routes: Self.routes)
+    let cache = InterruptedCache()
+    let downloader = ImageDownloader.isolated(cache: cache)
+    let request = try URLRequest(url: server.url("/avatar").asURL())
+    downloader.addAuthentication(user: "ann", password: "secret")
+    let (answers, answer) = AsyncStream.makeStream(of: AFIDataResponse<Image>.self)
+    let isFromCache = Mutex<Bool?>(nil)
+    cache.interrupt(
+      before: { downloader.addAuthentication(user: "robert", password: "secret") },
+      after: {
+        // Without a receipt, the cache has answered.
+        let receipt = downloader.download(
+          request, cacheKey: cacheKey, completionQueue: .global(), completion: { answer.yield($0) })
+        isFromCache.withLock { $0 = receipt == nil }
+      })
+    #expect(try await downloader.image(for: request, cacheKey: cacheKey).pixelWidth == 3)
+    let next = await answers.first { _ in true }
+    #expect(isFromCache.withLock { $0 } == false)
+    #expect(try next?.result.get().pixelWidth == 6)
+    #expect(try await downloader.image(for: request, cacheKey: cacheKey).pixelWidth == 6)
+  }
+
+  @Test("The cache is asked again as soon as it has no image of an earlier user")
+  func cacheAfterChange() async throws {
+    let server = try HTTPTestServer(routes: Self.routes)
+    let cache = InterruptedCache()
+    let downloader = ImageDownloader.isolated(cache: cache)
+    let request = try URLRequest(url: server.url("/avatar").asURL())
+    for user in ["ann", "robert", "christopher"] {
+      cache.interrupt(before: { downloader.addAuthentication(user: user, password: "secret") })
+      // The first download of each stores nothing, because the user changes, and the second does.
+      downloader.addAuthentication(user: user + "a", password: "secret")
+      _ = try await downloader.image(for: request)
+      #expect(try await downloader.image(for: request).pixelWidth == user.count)
+      let count = server.requestCount
+      #expect(try await downloader.image(for: request).pixelWidth == user.count)
+      #expect(server.requestCount == count, "\(user) has an image in the cache")
+    }
   }
 }
