@@ -35,9 +35,9 @@ struct HostileStructureTests {
       let file = [0xff, 0xd8] + segment + segment + scan + segment + [0xff, 0xd9]
       let isCounted = (0xe0...0xef).contains(marker) || marker == 0xfe
       let all = try FileStructure.parts(ofJPEG: reading(file))
-      #expect([all.scans, all.segments] == [1, isCounted ? 3 : 0], "\(marker)")
+      #expect((all.scans, all.segments) == (1, isCounted ? 3 : 0), "\(marker)")
       let head = try FileStructure.parts(ofJPEG: reading(file), endsAtScan: true)
-      #expect([head.scans, head.segments] == [1, isCounted ? 2 : 0], "\(marker)")
+      #expect((head.scans, head.segments) == (1, isCounted ? 2 : 0), "\(marker)")
     }
   }
 
@@ -49,7 +49,7 @@ struct HostileStructureTests {
         [0xff, 0xe2, UInt8(size >> 8), UInt8(size & 255)] + [UInt8](repeating: 0xff, count: size - 2)
       let file = [0xff, 0xd8] + long + segment + segment + long + segment + [0xff, 0xda, 0, 2, 5]
       let parts = try FileStructure.parts(ofJPEG: reading(file))
-      #expect([parts.scans, parts.segments] == [1, 5], "\(size) bytes")
+      #expect((parts.scans, parts.segments) == (1, 5), "\(size) bytes")
     }
   }
 
