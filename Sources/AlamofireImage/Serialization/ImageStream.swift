@@ -152,7 +152,7 @@ struct MixedParts {
   /// Finds the next delimiter at the beginning of a line, with the two bytes behind it.
   private mutating func nextDelimiter() -> Range<Data.Index>? {
     var start = buffer.startIndex + searched
-    while let range = buffer.range(of: delimiter, in: start..<buffer.endIndex) {
+    while let range = rangeOfDelimiter(from: start) {
       start = range.upperBound
       guard range.lowerBound == buffer.startIndex || buffer[range.lowerBound - 1] == 0x0a else { continue }
       guard buffer.endIndex - range.upperBound >= 2 else {
@@ -163,6 +163,27 @@ struct MixedParts {
     }
     searched = max(searched, buffer.count - delimiter.count - 2)
     return nil
+  }
+
+  /// Finds the text of the delimiter. `Data.range(of:)` would read all of the buffer, also behind the place at which it
+  /// finds the text.
+  private func rangeOfDelimiter(from start: Data.Index) -> Range<Data.Index>? {
+    buffer[start...].withUnsafeBytes { bytes in
+      delimiter.withUnsafeBytes { delimiter in
+        var place = 0
+        while place + delimiter.count <= bytes.count {
+          let rest = UnsafeRawBufferPointer(rebasing: bytes[place...])
+          guard let hyphen = rest.firstIndex(of: 0x2d) else { return nil }
+          place += hyphen
+          guard place + delimiter.count <= bytes.count else { return nil }
+          if bytes[place..<place + delimiter.count].elementsEqual(delimiter) {
+            return start + place..<start + place + delimiter.count
+          }
+          place += 1
+        }
+        return nil
+      }
+    }
   }
 
   /// Returns whether a byte may follow a delimiter: a hyphen, white space or a line break.

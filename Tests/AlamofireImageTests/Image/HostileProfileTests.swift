@@ -112,7 +112,10 @@ struct HostileProfileTests {
         for name in ["A2B0", "A2B1"] {
           let profile = profile([(name, table(type))], connection: "Lab ")
           let grey = try pixels(opening, format, profile)
-          #expect(Set(grey).count == 1 && (110...128).contains(grey[0]), "\(type) in \(name)")
+          // The grey of tables with two bytes is a little red: their zero is not in the middle.
+          let (low, high) = (Int(grey.min() ?? 0), Int(grey.max() ?? 0))
+          #expect(
+            low >= 110 && high <= 128 && high - low < 6, "\(type) in \(name) has \(low) to \(high)")
         }
       }
     }
