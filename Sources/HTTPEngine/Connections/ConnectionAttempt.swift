@@ -80,8 +80,7 @@ final class ConnectionAttempt {
     self.owner = owner
     connector = Connector(for: request.profile.options)
     timer = request.profile.phaseLimits.map { PhaseTimer($0) }
-    timing = ConnectionTiming(
-      Clock.now(), connect: request.connectTimeout, idle: request.idleTimeout.map(request.afterSearch))
+    timing = ConnectionTiming(Clock.now(), connect: request.connectTimeout, idle: request.idleTimeout)
   }
 
   private var host: String { request.origin.host }
@@ -441,14 +440,9 @@ extension WireRequest {
 
   /// The time for connecting, from the look-up of the name to the end of the handshake.
   var connectTimeout: Duration? {
-    let timeout = profile.options.connectTimeout.map(afterSearch)
+    let timeout = profile.options.connectTimeout.map { max(.zero, $0 - (addresses?.searchTime ?? .zero)) }
     guard alternative != nil else { return timeout }
     return min(timeout ?? Self.alternativeConnectTimeout, Self.alternativeConnectTimeout)
-  }
-
-  /// Returns the rest of a limit of connecting, of which the search for the addresses has taken a part.
-  fileprivate func afterSearch(_ limit: Duration) -> Duration {
-    max(.zero, limit - (addresses?.searchTime ?? .zero))
   }
 }
 

@@ -22,7 +22,7 @@ final class Pool {
   @exclusivity(unchecked) var settling = 0
   /// The exchanges that wait for a connection.
   @exclusivity(unchecked) private(set) var waiting = WaitingExchanges()
-  /// The shortest time for connecting that one of them has allowed since one waits, in nanoseconds.
+  /// The shortest silence of the host that one of them has allowed since one waits, in nanoseconds.
   @exclusivity(unchecked) private var shortestIdleLimit: UInt64 = .max
   /// The number of times at which a waiting exchange was considered. Tests count them.
   @exclusivity(unchecked) private(set) var assignmentSteps = 0
@@ -84,7 +84,7 @@ final class Pool {
       if isCarried { return assign() }
     }
     if waiting.isEmpty { shortestIdleLimit = .max }
-    shortestIdleLimit = min(shortestIdleLimit, exchange.timing.connectingLimit)
+    shortestIdleLimit = min(shortestIdleLimit, exchange.timing.idleLimit)
     waiting.append(exchange, need)
     assign()
   }

@@ -79,7 +79,10 @@ final class StreamedExchange: HTTP2StreamOwner {
   func noteSentHead() -> Bool {
     guard let exchange, let stream else { return true }
     guard connection.session.hasSentHead(of: stream) else { return false }
-    if !hasContent { exchange.times.requestEnd = Clock.now() }
+    if !hasContent {
+      exchange.times.requestEnd = Clock.now()
+      exchange.noteTime { $0.requestSent($1) }
+    }
     return true
   }
 

@@ -131,14 +131,16 @@ extension Exchange {
   }
 
   private var idleExpiry: UInt64 {
-    var (activity, limit) = (timing.lastActivity, timing.idleLimit)
+    var activity = timing.lastActivity
     if phase == .connecting, login?.pendingToken == nil {
       // While all connections of the host are in use, its silence is not a timeout. A token comes from another host.
       guard let pool, !pool.pending.isEmpty else { return .max }
       activity = max(activity, pool.pendingSince)
-      limit = timing.connectingLimit
+    } else if timing.limitsAnswer, times.requestStart > 0 {
+      // Otherwise a name service could delay a request for ever by sending a byte now and then.
+      activity = times.requestStart
     }
-    let idle = activity.addingReportingOverflow(limit)
+    let idle = activity.addingReportingOverflow(timing.idleLimit)
     return idle.overflow ? .max : idle.partialValue
   }
 
@@ -195,6 +197,7 @@ extension Exchange {
       return "The transfer from \(host) was not complete in time (timeoutIntervalForResource)."
     }
     let limit = Duration.nanoseconds(Int64(clamping: timing.idleLimit)).shownSeconds
+    if timing.limitsAnswer { return "\(host) did not answer within \(limit) (timeoutIntervalForRequest)." }
     return "\(host) was silent for \(limit) (timeoutIntervalForRequest)."
   }
 

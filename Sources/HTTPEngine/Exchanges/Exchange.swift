@@ -145,8 +145,7 @@ final class Exchange {
     mayFollowAnEnd = false
     timing = ExchangeTiming(
       start: Clock.wall(), now: table.now, idleLimit: request.idleTimeout.map(Clock.nanoseconds) ?? .max,
-      deadline: request.deadline?.nanoseconds ?? .max)
-    if let addresses = request.addresses { timing.searchTime = Clock.nanoseconds(addresses.searchTime) }
+      limitsAnswer: request.isQuestion, deadline: request.deadline?.nanoseconds ?? .max)
     phaseTimer = request.phaseLimits.map { PhaseTimer($0) }
     if bandwidth != nil || request.isThrottled { beginThrottling(request.profile) }
   }
@@ -160,7 +159,6 @@ final class Exchange {
     // The time for another connection is its own.
     if let addresses = request?.addresses, addresses.searchTime > .zero {
       request = request?.changing { $0.addresses?.searchTime = .zero }
-      timing.searchTime = 0
     }
     times = Times()
     sizes = Sizes()
@@ -246,21 +244,22 @@ struct ExchangeTiming: Sendable {
   var lastActivity: UInt64
   /// The longest silence, in nanoseconds.
   let idleLimit: UInt64
-  /// The time of the search for the addresses, which counts as a part of connecting.
-  var searchTime: UInt64 = 0
+  /// Whether that limits the whole answer, even if bytes move.
+  let limitsAnswer: Bool
   /// The end of the whole exchange, on the monotonic clock.
   let deadline: UInt64
 
-  init(start: Double = 0, now: UInt64 = 0, idleLimit: UInt64 = .max, deadline: UInt64 = .max) {
+  init(
+    start: Double = 0, now: UInt64 = 0, idleLimit: UInt64 = .max, limitsAnswer: Bool = false,
+    deadline: UInt64 = .max
+  ) {
     self.start = start
     begun = now
     lastActivity = now
     self.idleLimit = idleLimit
+    self.limitsAnswer = limitsAnswer
     self.deadline = deadline
   }
-
-  /// The longest time for connecting that ``idleLimit`` allows, after the search for the addresses.
-  var connectingLimit: UInt64 { idleLimit == .max ? .max : idleLimit - min(idleLimit, searchTime) }
 
   /// Returns the microseconds from the start of the exchange to a time; −1 for 0.
   func microseconds(_ time: UInt64) -> Int64 {

@@ -113,7 +113,7 @@ final class LoopExchanges {
 
   private func admits(_ exchange: Exchange) -> Bool {
     exchange.phase = .queued
-    guard exchange.request?.entersQueue == true else { return true }
+    guard exchange.request?.isQuestion == false else { return true }
     return hostQueues.enqueue(exchange, now)
   }
 

@@ -27,6 +27,9 @@ struct HostOrder {
   /// The time at which a rate allows a waiting request. The loop reads it in each turn, so it is at hand.
   private(set) var releaseTime: UInt64 = .max
 
+  /// Whether a request waits for the limit of the session alone.
+  var hasCandidate: Bool { candidates.first != nil }
+
   /// The numbers of entries that were looked at, and that are kept. Tests count them.
   var steps: Int { candidates.steps + releases.steps }
   var entryCount: Int { candidates.entryCount + releases.entryCount }

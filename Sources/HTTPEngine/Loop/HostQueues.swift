@@ -68,8 +68,9 @@ final class HostQueues {
   /// The number of requests that the limit of the session allows.
   private var room: Int { mostRunning - running }
 
-  /// The time at which a rate allows a waiting request.
-  var releaseTime: UInt64 { order.releaseTime }
+  /// The time at which a rate allows a waiting request. It is 0 if a request may be sent now, because the time of its
+  /// host has come before another change.
+  var releaseTime: UInt64 { hasLimit && room > 0 && order.hasCandidate ? 0 : order.releaseTime }
 
   /// Gives a host its place in the order after a change of its queue.
   private func renew(_ hostQueue: Queue, _ now: UInt64) {

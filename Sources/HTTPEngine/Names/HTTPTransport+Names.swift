@@ -93,10 +93,7 @@ extension HTTPTransport {
     let profile = request.profile.elsewhere ?? request.profile
     let question = NameCache.Question(
       key: key, profile: ObjectIdentifier(profile), idleTimeout: request.idleTimeout)
-    // `idle` limits each pause of the service by the question, and the whole look-up here, as a part of connecting.
-    let limits = [
-      request.profile.options.timeLimits.nameLookup, request.connectTimeout, request.idleTimeout,
-    ].compactMap { $0 }
+    let limits = [request.profile.options.timeLimits.nameLookup, request.connectTimeout].compactMap { $0 }
     let deadline = ([request.deadline].compactMap { $0 } + limits.map { .now + $0 }).min()
     let outcome = await names.addresses(question, until: deadline, on: loop) { [self] in
       await lookUp(key, for: request, at: origin, Self.profile(for: profile, at: origin))
@@ -205,7 +202,7 @@ extension HTTPTransport {
       parts.idleTimeout = request.idleTimeout
       parts.priority = request.priority
       // A byte stream does not wait for other requests, and neither does its question.
-      parts.entersQueue = false
+      parts.isQuestion = true
     }
     do {
       let response = try await send(query, observer: QuietObserver())
@@ -319,13 +316,10 @@ extension TransportFailure {
       return TransportFailure(.timedOut, start + request.overdueMessage, phase: .total)
     }
     let phase = PhaseTimer.Phase.nameLookup
-    let (limit, connectTimeout) = (request.profile.options.timeLimits[phase], request.connectTimeout)
-    if let idle = request.idleTimeout, [limit, connectTimeout].compactMap({ $0 }).allSatisfy({ idle < $0 }) {
-      let reason = RouteFailure.idle(name, idle, request.profile.options).message
-      return TransportFailure(.timedOut, start + reason, phase: .idle)
-    }
     var reason = RouteFailure.timedOut(name, in: phase).message
-    if let limit, limit <= connectTimeout ?? limit { reason = phase.message(host: name, limit: limit) }
+    if let limit = request.profile.options.timeLimits[phase], limit <= request.connectTimeout ?? limit {
+      reason = phase.message(host: name, limit: limit)
+    }
     return TransportFailure(.timedOut, start + reason, phase: phase)
   }
 

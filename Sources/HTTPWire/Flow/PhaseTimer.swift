@@ -84,6 +84,11 @@ package struct PhaseTimer: Sendable, Equatable {
     if step == .sending { endBody(now) }
   }
 
+  /// Called when the system has accepted a whole request, which may be long after the engine has passed it on.
+  package mutating func requestSent(_ now: UInt64) {
+    if step == .sending, handedOver != nil { handedOver = pauseStart ?? now }
+  }
+
   private mutating func endBody(_ now: UInt64) {
     handedOver = handedOver ?? now
     if limits.firstByte == 0 { overdue = overdue ?? .firstByte }

@@ -28,8 +28,9 @@ package final class WireRequest: Sendable {
     package var deadline: MonotonicTime?
     /// The order of requests that wait for the same host, from 0 (last) to 1 (first).
     package var priority: Float
-    /// Whether the request waits in the queue of its host, and counts for the limits of requests.
-    package var entersQueue: Bool
+    /// Whether the request is a question to a name service. It does not wait in the queue of its host, and does not
+    /// count for the limits of requests. Its `idleTimeout` limits the whole answer, even if bytes move.
+    package var isQuestion: Bool
     /// The options that decide which connection may carry the request.
     package var profile: ConnectionProfile
     /// The credential of the connection (NTLM, Negotiate).
@@ -62,7 +63,7 @@ package final class WireRequest: Sendable {
       self.idleTimeout = idleTimeout
       self.deadline = deadline
       self.priority = priority
-      entersQueue = true
+      isQuestion = false
       self.profile = profile
       login = nil
       alternative = nil
@@ -100,7 +101,7 @@ package final class WireRequest: Sendable {
   @inlinable @inline(__always) package var idleTimeout: Duration? { parts.idleTimeout }
   @inlinable @inline(__always) package var deadline: MonotonicTime? { parts.deadline }
   @inlinable @inline(__always) package var priority: Float { parts.priority }
-  @inlinable @inline(__always) package var entersQueue: Bool { parts.entersQueue }
+  @inlinable @inline(__always) package var isQuestion: Bool { parts.isQuestion }
   @inlinable @inline(__always) package var profile: ConnectionProfile { parts.profile }
   @inlinable @inline(__always) package var login: ConnectionLogin? { parts.login }
   @inlinable @inline(__always) package var alternative: AlternativeService? { parts.alternative }

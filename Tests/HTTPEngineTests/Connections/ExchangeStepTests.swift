@@ -187,28 +187,6 @@ struct ExchangeStepTests {
     }
   }
 
-  @Test("The search for addresses is a part of connecting, and not of later silence") func searchTime()
-    async throws
-  {
-    try await ConnectionFixture.run { fixture in
-      let address = try #require(IPAddress.loopback4)
-      let found = KnownAddresses(
-        host: "127.0.0.1", port: 9, addresses: [address], searchTime: .milliseconds(900))
-      let (exchange, _) = try fixture.exchange(idleTimeout: .seconds(1), addresses: found)
-      fixture.core.state.now = Clock.now()
-      fixture.pool.serve(exchange)
-      #expect(fixture.pool.pending.count == 1)
-      #expect(exchange.expiry == fixture.core.now + 100_000_000)
-      let connection = try fixture.open(MemoryPipe())
-      #expect(connection.exchange === exchange)
-      #expect(exchange.expiry == fixture.core.now + 1_000_000_000)
-      let (other, _) = try fixture.exchange(ticket: 2, idleTimeout: .seconds(1), addresses: found)
-      #expect(other.timing.connectingLimit == 100_000_000)
-      other.restart()
-      #expect(other.timing.connectingLimit == 1_000_000_000, "the time for another connection is its own")
-    }
-  }
-
   @Test("A suspended exchange is not timed out") func suspended() async throws {
     try await ConnectionFixture.run { fixture in
       let connection = fixture.http1(MemoryPipe())

@@ -322,6 +322,8 @@ struct HTTP2StepTests {
       #expect(connection.start(upload))
       fixture.core.exchanges.turn()
       let (plain, _) = try fixture.exchange(ticket: 2)
+      let limits = TransportOptions.TimeLimits(firstByte: .seconds(1))
+      plain.phaseTimer = PhaseTimer(try #require(PhaseLimits(limits)))
       #expect(connection.start(plain))
       fixture.core.exchanges.turn()
       #expect(pipe.written.count == 1_000 && plain.times.requestEnd == 0)
@@ -331,6 +333,9 @@ struct HTTP2StepTests {
       #expect(pipe.written.count == 201_000 && upload.times.requestEnd == 0, "content is left")
       #expect(
         plain.times.requestEnd > 0, "the head does not count as sent before the content of another request")
+      let expiry = plain.phaseTimer?.expiry ?? 0
+      #expect(
+        expiry >= plain.times.requestEnd + 1_000_000_000, "the response is awaited for too short a time")
       let (next, _) = try fixture.exchange(ticket: 3)
       #expect(connection.start(next) && next.mayFollowAnEnd)
     }

@@ -106,6 +106,28 @@ import Testing
     #expect(fixture.queues.releaseTime == .max)
   }
 
+  @Test(
+    "A request whose time has come is released, also if a queue changes first in that turn",
+    arguments: ["enqueue", "remove", "prioritize"])
+  func changeBeforeRelease(change: String) {
+    let fixture = HostQueueFixture()
+    let profile = HostQueueFixture.profile(perSession: 10, rate: 1)
+    let exchanges = (0..<4).map { fixture.exchange(UInt64($0), of: 0, profile) }
+    #expect(exchanges.prefix(3).count { fixture.queues.enqueue($0, Self.second) } == 1)
+    #expect(fixture.queues.remove(exchanges[0], multiplexes: nil, Self.second + 1) == [])
+    let now = 2 * Self.second + 1
+    switch change {
+    case "enqueue": #expect(!fixture.queues.enqueue(exchanges[3], now))
+    case "remove": #expect(fixture.queues.remove(exchanges[2], multiplexes: nil, now) == [])
+    default:
+      exchanges[2].priority = 0.1
+      fixture.queues.prioritize(exchanges[2], now)
+    }
+    #expect(fixture.queues.releaseTime <= now)
+    #expect(fixture.queues.release(now) == [1])
+    #expect(fixture.queues.releaseTime > now)
+  }
+
   @Test("A host whose connection drains is not chosen after its request has left that connection")
   func draining() throws {
     let fixture = HostQueueFixture()
@@ -246,8 +268,8 @@ private struct ScannedQueues {
 
   /// Returns the time at which a request has to be released.
   func releaseTime(_ now: UInt64) -> UInt64 {
-    hosts.filter(\.hasRate).map(\.admission).map {
-      $0.candidate(now) == nil || isLimited ? $0.releaseTime(now) : now
+    hosts.filter { isLimited || $0.hasRate }.map(\.admission).map {
+      $0.candidate(now) == nil || isLimited && room <= 0 ? $0.releaseTime(now) : now
     }.min() ?? .max
   }
 

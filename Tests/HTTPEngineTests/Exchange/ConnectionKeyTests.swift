@@ -184,15 +184,12 @@ struct ConnectionKeyTests {
 
   /// Begins an attempt to connect that ends in this turn, or not at all.
   private static func attempt(
-    _ host: String, port: Int, proxy: ProxyServer? = nil, addresses: KnownAddresses? = nil,
-    _ fixture: ConnectionFixture, _ change: (inout TransportOptions) -> Void,
-    _ check: (ConnectionAttempt, Owner) -> Void
+    _ host: String, port: Int, proxy: ProxyServer? = nil, _ fixture: ConnectionFixture,
+    _ change: (inout TransportOptions) -> Void, _ check: (ConnectionAttempt, Owner) -> Void
   ) throws {
     let profile = Client.profile(6, change)
     let origin = Origin(scheme: "http", host: host, port: port)
-    let request = WireRequest(url: "http://\(host):\(port)/", origin: origin, profile: profile) { parts in
-      parts.addresses = addresses
-    }
+    let request = WireRequest(url: "http://\(host):\(port)/", origin: origin, profile: profile) { _ in }
     let owner = Owner()
     let route = try Route(to: origin, profile.options, proxy: proxy)
     let attempt = ConnectionAttempt(request, route, fixture.core, for: owner)
@@ -211,23 +208,6 @@ struct ConnectionKeyTests {
         attempt.expire(Clock.now(plus: .seconds(6)))
         #expect(owner.failure?.kind == .timedOut)
         #expect(owner.failure?.phase == (host == "127.0.0.1" ? .connect : .nameLookup))
-      }
-    }
-  }
-
-  @Test("The search for addresses takes a part of the idle limit of connecting", arguments: [0, 50])
-  func searchTime(seconds: Int) async throws {
-    try await ConnectionFixture.run { fixture in
-      let silent = try UnresponsivePort()
-      let address = try #require(IPAddress.loopback4)
-      let found = KnownAddresses(
-        host: "slow.invalid", port: silent.port, addresses: [address], searchTime: .seconds(seconds))
-      // The limit is a minute.
-      try Self.attempt("slow.invalid", port: silent.port, addresses: found, fixture, { _ in }) {
-        attempt, owner in
-        attempt.expire(Clock.now(plus: .seconds(11)))
-        let failure = owner.failure
-        #expect(failure?.phase == (seconds == 50 ? .idle : nil), "\(failure?.message ?? "no failure")")
       }
     }
   }

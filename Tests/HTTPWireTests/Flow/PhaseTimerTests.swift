@@ -52,6 +52,22 @@ import Testing
     #expect(timer.exceeded(180, Self.sent) == .firstByte)
   }
 
+  @Test(
+    "The wait for a response begins when the last byte of the request has left", arguments: [false, true])
+  func lateSending(isPaused: Bool) throws {
+    var timer = try timer()
+    timer.requestBegan(100, hasBody: false)
+    if isPaused { timer.pause(115) }
+    timer.requestSent(120)
+    if isPaused { timer.resume(130) }
+    // The limit of the wait is 50, and the pause does not count.
+    #expect(timer.exceeded(160, Self.sent) == nil)
+    #expect(timer.expiry == (isPaused ? 180 : 170))
+    timer.requestSent(165)
+    #expect(timer.expiry == (isPaused ? 180 : 170), "the wait has begun")
+    #expect(timer.exceeded(timer.expiry, Self.sent) == .firstByte)
+  }
+
   @Test("A request that is not sent in time is named, even if the library has all of it") func sending()
     throws
   {

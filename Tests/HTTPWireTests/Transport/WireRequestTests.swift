@@ -24,7 +24,7 @@ import Testing
       parts.idleTimeout = .seconds(5)
       parts.deadline = MonotonicTime(nanoseconds: 5)
       parts.priority = 1
-      parts.entersQueue = false
+      parts.isQuestion = true
       parts.login = ConnectionLogin(
         scheme: .ntlm, credential: PasswordCredential(user: "anna", password: "x"))
       parts.alternative = AlternativeService(host: "b.example", port: 443)

@@ -12,8 +12,7 @@ package struct AuthenticationFlow<
     package let attempts: Int
 
     package init(interval: Double, attempts: Int) {
-      // No interval is no reason to refresh without end.
-      self.interval = interval > 0 ? interval : .infinity
+      self.interval = interval
       self.attempts = attempts
     }
   }

@@ -49,8 +49,8 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
   ///   interval: 60, maximumAttempts: 2)
   /// ```
   public struct RefreshWindow: Sendable {
-    /// The length of the interval before a refresh, in seconds. If it is zero, negative or not a number, all refreshes
-    /// count.
+    /// The length of the interval before a refresh, in seconds. If it is zero, negative or not a number, no earlier
+    /// refresh is in it, so that only a maximum of 0 has an effect.
     public let interval: TimeInterval
     /// The maximum number of refreshes in the interval; 0 allows none.
     public let maximumAttempts: Int
