@@ -153,7 +153,10 @@ enum FileStructure {
       try data.withBytes { bytes throws(ImageError) -> Range<Int>? in try TIFFDirectory(bytes)?.link }
     }
     guard let place = try link(data) else { return }
-    data.resetBytes(in: data.startIndex + place.lowerBound..<data.startIndex + place.upperBound)
+    // Copied, because the caller may still have the bytes, or have lent them.
+    var copy = data.withUnsafeBytes { Data($0) }
+    copy.resetBytes(in: place)
+    data = copy
     // The link can be a part of the head of the file, so that another directory is the first one now.
     guard try link(data) == nil else { throw .unsupportedFormat(.tiff) }
   }
@@ -236,7 +239,12 @@ private struct TIFFDirectory {
     entriesLeft = count
     let end = place + count * (is64Bit ? 20 : 12)
     let size = is64Bit ? 8 : 4
-    if let next = number(at: end, size), next != 0 { link = end..<end + size }
+    // Without a directory there, libtiff ends the list, and the bytes may not be a link at all.
+    if let next = number(at: end, size), next != 0, let count = number(at: next, is64Bit ? 8 : 2),
+      (1...4_096).contains(count)
+    {
+      link = end..<end + size
+    }
   }
 
   /// Returns the next entry: its tag, the type and the count of its values, and the first of them.

@@ -69,6 +69,14 @@ public struct ImageLimits: Sendable, Equatable {
       default: rawValue
       }
     }
+
+    /// Whether no property of the limits changes it.
+    var isFixed: Bool {
+      switch self {
+      case .scans, .segments, .tags, .samples: true
+      case .pixels, .frames, .bytes, .time: false
+      }
+    }
   }
 
   /// Throws if an image would exceed the limits.
@@ -147,7 +155,8 @@ extension ImageError: CustomStringConvertible, LocalizedError {
     case .unsupportedFormat(let format):
       "The installed libvips cannot read or write \(format.name) images, or their limits do not allow the format."
     case .limitExceeded(let kind, let limit, let actual):
-      "The image has \(actual) \(kind.unit), and the limit is \(limit). To accept it, pass larger ImageLimits."
+      "The image has \(actual) \(kind.unit), and the limit is \(limit)."
+        + (kind.isFixed ? "" : " To accept it, pass larger ImageLimits.")
     case .damaged(let text): "The image is damaged: \(text)."
     case .invalidPixels: "The number of bytes does not fit the width, height and format of the pixels."
     case .fileFailed(let text): "The file of the image could not be used: \(text)"

@@ -216,12 +216,25 @@ struct HostileStructureTests {
     #expect(try pages(many) == 50, "the bytes of the caller are unchanged")
   }
 
+  @Test(
+    "Bytes behind the only directory of a TIFF file that lead nowhere are not changed",
+    arguments: [false, true])
+  func noLink(isBigEndian: Bool) throws {
+    // The last four bytes of the file are the link, in place of which some writers have other bytes.
+    let file = tiff(isBigEndian: isBigEndian)
+    for bytes in [[0xff, 0xff, 0xff, 0xff], [0, 0, 0, 1], [7, 7, 7, 7]] as [[UInt8]] {
+      let changed = file.dropLast(4) + bytes
+      let image = try Image(data: changed)
+      #expect(image.content.data == changed, "\(bytes)")
+    }
+  }
+
   @Test("A link to the next image that is a part of the head of a TIFF file cannot be removed")
   func linkInHead() {
-    // A directory without entries at the place 4, whose link begins at 6.
+    // A directory without entries at the place 4, whose link begins at 6, and leads to another one.
     var file = Data("MM\0*".utf8)
     file += [0, 0, 0, 4, 0, 8]
-    file += Data(repeating: 1, count: 40)
+    file += Data(repeating: 1, count: 300_000)
     #expect(throws: ImageError.limitExceeded(.tags, limit: 1_000, actual: 0x4d4d)) { try Image(data: file) }
   }
 

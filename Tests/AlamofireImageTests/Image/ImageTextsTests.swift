@@ -18,6 +18,7 @@ struct ImageTextsTests {
         .limitExceeded(.pixels, limit: 7, actual: 9),
         "The image has 9 pixels, and the limit is 7. To accept it, pass larger ImageLimits."
       ),
+      (.limitExceeded(.scans, limit: 100, actual: 900), "The image has 900 scans, and the limit is 100."),
       (.damaged("half of it is missing"), "The image is damaged: half of it is missing."),
       (.invalidPixels, "The number of bytes does not fit the width, height and format of the pixels."),
       (.fileFailed("No such file"), "The file of the image could not be used: No such file"),
