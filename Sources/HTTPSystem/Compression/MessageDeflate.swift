@@ -93,10 +93,8 @@ private final class ZlibMessageDecompressor: MessageDecompressor {
   private let stream = ZlibStream()
 
   init?(windowBits: Int) {
-    // Versions of zlib before 1.2.9 compress with 9 bits when they are asked for 8, so that peers which agreed to 8 can
-    // refer back by up to 512 bytes.
     let status = inflateInit2_(
-      stream.pointer, -Int32(max(9, windowBits)), ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
+      stream.pointer, -Int32(windowBits), ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
     guard status == Z_OK else { return nil }
     stream.end = inflateEnd
   }

@@ -249,19 +249,6 @@ import Testing
     }
   }
 
-  @Test("Peers that compress with 9 bits where 8 were agreed are understood", arguments: [1, 100, .max])
-  func oldCompressors(chunkSize: Int) throws {
-    let block = Data(Self.noise(250))
-    let message = WebSocketMessage.binary(block + Data(repeating: 7, count: 200) + block)
-    var server = Self.server(WebSocketDeflate(server: .init(windowBits: 9)))
-    try server.send(message)
-    try server.send(message)
-    let bytes = Self.output(of: &server)
-    let deflate = WebSocketDeflate(server: .init(windowBits: 8))
-    #expect(
-      Self.receive(bytes, deflate: deflate, chunkSize: chunkSize) == [.message(message), .message(message)])
-  }
-
   @Test("Short messages are sent uncompressed; so are messages that do not shrink without a context")
   func uncompressed() throws {
     var server = Self.server(WebSocketDeflate()) { $0.compressionThreshold = 10 }
