@@ -156,7 +156,7 @@ extension ImageError: CustomStringConvertible, LocalizedError {
       "The installed libvips cannot read or write \(format.name) images, or their limits do not allow the format."
     case .limitExceeded(let kind, let limit, let actual):
       "The image has \(actual) \(kind.unit), and the limit is \(limit)."
-        + (kind.isFixed ? "" : " To accept it, pass larger ImageLimits.")
+        + (kind.isFixed || kind == .frames && limit >= 4_096 ? "" : " To accept it, pass larger ImageLimits.")
     case .damaged(let text): "The image is damaged: \(text)."
     case .invalidPixels: "The number of bytes does not fit the width, height and format of the pixels."
     case .fileFailed(let text): "The file of the image could not be used: \(text)"

@@ -79,6 +79,7 @@ extension HTTP1Connection {
       outgoing.isComplete = true
     } else if hasSentAll {
       exchange.times.requestEnd = Clock.now()
+      exchange.noteTime { $0.requestSent($1) }
     }
   }
 

@@ -203,10 +203,12 @@ extension Exchange {
 
   // MARK: Bandwidth
 
-  func beginThrottling(_ profile: ConnectionProfile) {
+  func beginThrottling(_ request: WireRequest) {
     throttlePositions = [:]
-    bandwidth = profile.isThrottled ? BandwidthMeter(profile.options.requestBandwidth) : nil
-    if profile.isThrottled { core.throttle.limit(profile.sessionBandwidth) }
+    // A question to a name service is small, and the wait for bandwidth is no silence of the service.
+    let profile = request.isThrottled && !request.isQuestion ? request.profile : nil
+    bandwidth = profile.map { BandwidthMeter($0.options.requestBandwidth) }
+    if let profile { core.throttle.limit(profile.sessionBandwidth) }
   }
 
   /// Whether the bandwidth of the exchange or of the session is exhausted. Then the loop continues the exchange in

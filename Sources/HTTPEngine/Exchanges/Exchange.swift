@@ -147,7 +147,7 @@ final class Exchange {
       start: Clock.wall(), now: table.now, idleLimit: request.idleTimeout.map(Clock.nanoseconds) ?? .max,
       limitsAnswer: request.isQuestion, deadline: request.deadline?.nanoseconds ?? .max)
     phaseTimer = request.phaseLimits.map { PhaseTimer($0) }
-    if bandwidth != nil || request.isThrottled { beginThrottling(request.profile) }
+    if bandwidth != nil || request.isThrottled { beginThrottling(request) }
   }
 
   /// Forgets what was sent and received, because the request is sent again.

@@ -18,6 +18,10 @@ struct ImageTextsTests {
         .limitExceeded(.pixels, limit: 7, actual: 9),
         "The image has 9 pixels, and the limit is 7. To accept it, pass larger ImageLimits."
       ),
+      (
+        .limitExceeded(.frames, limit: 4_096, actual: 4_097),
+        "The image has 4097 frames, and the limit is 4096."
+      ),
       (.limitExceeded(.scans, limit: 100, actual: 900), "The image has 900 scans, and the limit is 100."),
       (.damaged("half of it is missing"), "The image is damaged: half of it is missing."),
       (.invalidPixels, "The number of bytes does not fit the width, height and format of the pixels."),

@@ -295,4 +295,30 @@ struct ExchangeStepTests {
       #expect(second.timeout() == nil && second.expiry == fixture.core.now + 1_000_000_000)
     }
   }
+
+  @Test("The idle limit of a question to a name service is a limit of its answer", arguments: [false, true])
+  func answerLimit(isQuestion: Bool) async throws {
+    try await ConnectionFixture.run({ $0.sessionBandwidth.upload = 1_000_000 }) { fixture in
+      let pipe = MemoryPipe()
+      let (exchange, _) = try fixture.exchange(
+        "POST", .bytes(Data([1, 2, 3])), idleTimeout: .seconds(1), isQuestion: isQuestion)
+      #expect((exchange.bandwidth == nil) == isQuestion, "a question waits for no bandwidth")
+      fixture.core.state.now = Clock.now()
+      let connection = fixture.http1(pipe)
+      connection.start(exchange)
+      exchange.phase = .running
+      fixture.core.exchanges.turn()
+      let limit = exchange.times.requestStart + 1_000_000_000
+      fixture.core.state.now = limit - 1
+      pipe.incoming = Array("HTTP/1.1 200 OK\r\n".utf8)
+      connection.pipeIsReady()
+      #expect(exchange.times.responseStart > 0)
+      #expect(exchange.expiry == (isQuestion ? limit : limit + 999_999_999))
+      #expect(exchange.timeout() == nil)
+      fixture.core.state.now = limit
+      let failure = exchange.timeout()
+      #expect((failure != nil) == isQuestion)
+      if isQuestion { #expect(failure?.message.contains("did not answer within 1.0 seconds") == true) }
+    }
+  }
 }

@@ -203,8 +203,8 @@ final class ConnectionFixture {
   /// Makes an exchange that does not belong to a pool.
   func exchange(
     _ method: String = "GET", _ body: RequestBody = .none, fields: [HTTPHeader] = [], ticket: UInt64 = 1,
-    trailers: RequestTrailers? = nil, idleTimeout: Duration? = nil, sink: (any BodySink)? = nil,
-    observer: Watcher = Watcher(), then next: (() -> Void)? = nil
+    trailers: RequestTrailers? = nil, idleTimeout: Duration? = nil, isQuestion: Bool = false,
+    sink: (any BodySink)? = nil, observer: Watcher = Watcher(), then next: (() -> Void)? = nil
   ) throws -> (Exchange, Ending) {
     let request = WireRequest(url: url, origin: origin, profile: profile) { parts in
       parts.method = method
@@ -212,6 +212,7 @@ final class ConnectionFixture {
       parts.fields = fields
       parts.trailers = trailers
       parts.idleTimeout = idleTimeout
+      parts.isQuestion = isQuestion
       parts.sink = sink
     }
     let ending = Ending(then: next)

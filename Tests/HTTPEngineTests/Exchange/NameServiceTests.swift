@@ -300,7 +300,7 @@ import Testing
       failure = try await client.failure(of: "http://shop.example/", idleTimeout: .milliseconds(300))
     }
     #expect(failure.kind == .timedOut && failure.phase == .idle, "\(failure)")
-    #expect(failure.message.contains("did not answer within 0.3 seconds"), "\(failure.message)")
+    #expect(failure.message.contains("name service localhost"), "\(failure.message)")
   }
 
   @Test("The time for connecting includes the question to the service") func connectTimeout() async throws {
