@@ -191,14 +191,19 @@ extension RequestCore {
 
   fileprivate func adapted(_ initial: URLRequest, for owner: any RunOwner) async throws(AFError) -> URLRequest
   {
+    guard let answer = await owner.adapted(initial) else {
+      // The end of the request or of its session is no failure of an adapter.
+      adaptationFailed(initial, of: owner)
+      try checkAlive()
+      throw .sessionDeinitialized
+    }
     do {
-      let adapted = try await owner.adapted(initial).get()
+      let adapted = try answer.get()
       try check(adapted)
       created(adapted, of: owner)
       if notifiesMonitors { owner.notify(.adapted(adapted, from: initial)) }
       return adapted
     } catch {
-      if let ended = error as? AFError, ended.isSessionDeinitializedError { throw ended }
       let failure = AFError.requestAdaptationFailed(error: error)
       fail(failure)
       adaptationFailed(initial, of: owner)

@@ -21,8 +21,9 @@ protocol RunOwner: AnyObject, Sendable {
   /// The delegate of the hops of an attempt.
   var hopDelegate: any HopDelegate { get }
 
-  /// Lets the adapters change the request of an attempt.
-  func adapted(_ request: URLRequest) async -> Result<URLRequest, any Error>
+  /// Lets the adapters change the request of an attempt. Returns `nil` if the request was cancelled, or if its session
+  /// has ended, before they have answered.
+  func adapted(_ request: URLRequest) async -> Result<URLRequest, any Error>?
 
   /// Asks the retriers about a failure, and waits for the delay that they ask for.
   func retryDecision(about failure: AFError) async -> RetryDecision

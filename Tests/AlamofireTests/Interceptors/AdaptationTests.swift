@@ -68,6 +68,23 @@ struct AdaptationTests {
     #expect(response.request?.url?.absoluteString == "http://a.test/")
   }
 
+  @Test("An error that also stands for the end of a session is a failure of the adapter that answers with it")
+  func errorOfAnotherSession() async {
+    let spy = EventSpy()
+    let interceptor = SpyInterceptor(adapt: { _, _ in .failure(AFError.sessionDeinitialized) })
+    let session = Session.retained(
+      fake: fake, interceptor: interceptor, observers: SessionObservers(eventMonitors: [spy]))
+    let response = await session.request("http://a.test/").end()
+    guard case .requestAdaptationFailed(AFError.sessionDeinitialized)? = response.error else {
+      Issue.record("\(String(describing: response.error))")
+      return
+    }
+    #expect(spy.reported.contains("didFailToAdaptURLRequest"))
+    #expect(response.request?.url?.absoluteString == "http://a.test/")
+    #expect(interceptor.retryCount == 1)
+    #expect(fake.requests.isEmpty)
+  }
+
   @Test("The adapted request is validated") func validation() async {
     let session = Session.retained(
       fake: fake,
@@ -102,8 +119,10 @@ struct AdaptationTests {
   }
 
   @Test("A cancelled request does not wait for its adapter") func cancelledRequest() async {
-    let odd = Odd(.keeps)
-    let request = Session.retained(fake: fake, interceptor: odd).request("http://a.test/")
+    let (odd, spy) = (Odd(.keeps), EventSpy())
+    let session = Session.retained(
+      fake: fake, interceptor: odd, observers: SessionObservers(eventMonitors: [spy]))
+    let request = session.request("http://a.test/")
     async let response = request.end()
     let completions = await odd.kept.wait(for: 1)
     request.cancel()
@@ -111,6 +130,9 @@ struct AdaptationTests {
     completions[0](.failure(TestError()))
     #expect(fake.requests.isEmpty)
     #expect(request.error?.isExplicitlyCancelledError == true)
+    #expect(
+      !spy.reported.contains("didFailToAdaptURLRequest"), "the cancellation is no failure of an adapter")
+    #expect(request.request?.url?.absoluteString == "http://a.test/")
   }
 
   @Test("A completion from another thread is accepted") func otherThread() async throws {

@@ -59,5 +59,37 @@ import Testing
     for complete in kept.values { complete() }
     #expect(await task.response.error?.isSessionDeinitializedError == true)
     #expect(second.adaptCount == 0)
+    #expect(
+      !spy.reported.contains("didFailToAdaptURLRequest"), "the end of the session is no failure of an adapter"
+    )
+  }
+
+  @Test(
+    "A session that ends or is invalidated while an adapter is asked fails no adapter",
+    arguments: [false, true])
+  func askedAdapter(isInvalidated: Bool) async {
+    let reached = Latch()
+    let kept = Recorder<@Sendable () -> Void>()
+    let adapter = Adapter { request, _, completion in
+      kept.add { completion(.success(request)) }
+      reached.open()
+    }
+    let spy = EventSpy()
+    var session: Session? = Session(
+      fake: FakeTransport(), observers: SessionObservers(eventMonitors: [spy]))
+    guard let request = session?.request("http://a.test/", interceptor: adapter) else { return }
+    let task = request.serializingData()
+    await reached.wait()
+    if isInvalidated { session?.session.invalidateAndCancel() }
+    session = nil
+    let error = await task.response.error
+    #expect(
+      (isInvalidated ? error?.isSessionInvalidatedError : error?.isSessionDeinitializedError) == true,
+      "\(String(describing: error))")
+    #expect(
+      !spy.reported.contains("didFailToAdaptURLRequest"), "the end of the session is no failure of an adapter"
+    )
+    #expect(request.request?.url?.absoluteString == "http://a.test/")
+    #expect(kept.count == 1)
   }
 }

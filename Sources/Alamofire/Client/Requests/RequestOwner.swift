@@ -247,27 +247,27 @@ extension Request: RunOwner {
 // Adapters and retriers. The session is retained while one is called. It is not retained while an answer is awaited nor
 // during a delay, so that an interceptor that never answers cannot keep the session alive.
 extension Request {
-  func adapted(_ initial: URLRequest) async -> Result<URLRequest, any Error> {
+  func adapted(_ initial: URLRequest) async -> Result<URLRequest, any Error>? {
     let adapters = interceptorsInOrder
-    guard session.owner != nil else { return .failure(AFError.sessionDeinitialized) }
+    guard session.owner != nil else { return nil }
     var current = initial
     for adapter in adapters {
       switch await answer(of: adapter, for: current) {
-      case .success(let next): current = next
-      case .failure(let error): return .failure(error)
+      case .success(let next)?: current = next
+      case .failure(let error)?: return .failure(error)
+      case nil: return nil
       }
     }
     return .success(current)
   }
 
   private func answer(of adapter: any RequestInterceptor, for request: URLRequest) async
-    -> Result<URLRequest, any Error>
+    -> Result<URLRequest, any Error>?
   {
-    await SingleCompletion.answer(
-      whenForgotten: Result<URLRequest, any Error>.failure(ForgottenCompletion()),
-      whenCancelled: .failure(CancellationError())
+    await SingleCompletion<Result<URLRequest, any Error>?>.answer(
+      whenForgotten: .failure(ForgottenCompletion()), whenCancelled: nil
     ) { completion in
-      guard let session = session.owner else { return completion(.failure(AFError.sessionDeinitialized)) }
+      guard let session = session.owner else { return completion(nil) }
       adapter.adapt(request, using: RequestAdapterState(of: core, in: session)) { completion($0) }
     }
   }
