@@ -67,7 +67,12 @@ extension HopLoop {
     let deliversBody = !delegate.hasChunkReaders && failure.kind != .dataLengthExceedsMaximum
     delegate.store(makeExchange(partial?.head), body: deliversBody ? body : nil)
     if let error = route.handler.given?.error { return .sessionTaskFailed(error: error) }
-    if let cause = failure.cause { return AFError(refusal: cause) }
+    if let cause = failure.cause {
+      let refusal = AFError(refusal: cause)
+      // Within the handshake, the evaluator had no task to report to monitors.
+      if failure.kind == .trustRefused { delegate.serverRefused(refusal) }
+      return refusal
+    }
     let explained =
       route.handler.isOverNetwork
       ? failure.explained(host: request.origin.host, by: services.network) : failure

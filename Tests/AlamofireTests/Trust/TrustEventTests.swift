@@ -15,8 +15,8 @@ import Testing
   private let monitor = ClosureEventMonitor(queue: DispatchQueue(label: "trust"))
   private let events = Recorder<String>()
 
-  private func reported(_ evaluator: Evaluator) async throws -> [String] {
-    let server = try HTTPTestServer(.tls(.localhost))
+  /// Lets the monitor record its events.
+  private func record() {
     let events = events
     monitor.taskDidReceiveChallenge = { _, _, challenge in
       let isAboutTrust =
@@ -30,6 +30,11 @@ import Testing
       events.add("complete \(error?.isServerTrustEvaluationError == true)")
     }
     monitor.requestDidFinish = { _ in events.add("finish") }
+  }
+
+  private func reported(_ evaluator: Evaluator) async throws -> [String] {
+    let server = try HTTPTestServer(.tls(.localhost))
+    record()
     let session = Session(
       serverTrustManager: ServerTrustManager(evaluators: ["localhost": evaluator]), eventMonitors: [monitor])
     let url = server.url("/get").replacing("127.0.0.1", with: "localhost")
@@ -79,5 +84,21 @@ import Testing
       try await reported(Evaluator(refuses: true)) == [
         "challenge localhost true", "early true true", "complete true", "finish",
       ])
+  }
+
+  @Test("A monitor of one request receives the failure of an evaluator that decides within the handshake")
+  func refusedInHandshake() async throws {
+    let server = try HTTPTestServer(.tls(.localhost))
+    record()
+    // Without keys it accepts no server, and needs nothing but the certificates.
+    let evaluator = PublicKeysTrustEvaluator(keys: [])
+    let session = Session(
+      serverTrustManager: ServerTrustManager(evaluators: ["localhost": evaluator]), eventMonitors: [])
+    let url = server.url("/get").replacing("127.0.0.1", with: "localhost")
+    let response = await session.request(url).eventMonitor(monitor).serializingData().response
+    withExtendedLifetime(session) {}
+    #expect(response.error?.isServerTrustEvaluationError == true, "\(String(describing: response.error))")
+    monitor.queue.sync {}
+    #expect(events.values == ["early true true", "complete true", "finish"])
   }
 }
