@@ -140,7 +140,7 @@ struct Attempt: Sendable {
   }
 
   /// Runs the validators in the order in which they were added, until one fails. Validators that may run the caller's
-  /// code do so in a task.
+  /// code do so in a task. Monitors are notified of each rule.
   private func runValidators() throws(AFError) -> Outcome<Attempt> {
     guard !core.traits.contains(.validatesEarly) else { return succeeded() }
     try core.checkAlive()
@@ -151,7 +151,7 @@ struct Attempt: Sendable {
       return succeeded()
     }
     return .task { [core, request] () throws(AFError) in
-      for validator in validators {
+      for validator in validators.flatMap(\.rules) {
         let failure = validator.failure(urlRequest, exchange, body)
         if let failure { core.fail(failure) }
         if core.notifiesMonitors { request.notify(.validated(urlRequest, exchange, body.data, failure)) }

@@ -22,8 +22,27 @@ struct EventOrderTests {
     _ = await session(FakeTransport()).request("http://a.test/").validate().end()
     #expect(
       spy.reported == Self.eventsOfRequest + [
-        "didValidateRequest success", "didCompleteTask nil", "requestDidFinish", "didParseResponse Data?",
+        "didValidateRequest success", "didValidateRequest success", "didCompleteTask nil", "requestDidFinish",
+        "didParseResponse Data?",
       ])
+  }
+
+  @Test(
+    "Monitors are notified of both rules of the automatic validation until one fails",
+    arguments: [
+      (FakeReply.json("1"), ["success", "success"]), (.status(404, "x"), ["failure"]),
+      (.text("x"), ["success", "failure"]),
+    ])
+  func automaticValidation(reply: FakeReply, results: [String]) async {
+    let session = session(FakeTransport(reply, reply))
+    let headers: HTTPHeaders = [.accept("application/json")]
+    _ = await session.request("http://a.test/", headers: headers).validate().end()
+    #expect(spy.reported.filter { $0.hasPrefix("didValidate") } == results.map { "didValidateRequest \($0)" })
+
+    let before = spy.reported.count
+    _ = await session.download("http://a.test/", headers: headers).validate().endedWithoutFile()
+    let reported = spy.reported.dropFirst(before).filter { $0.hasPrefix("didValidate") }
+    #expect(reported == results.map { "didValidateDownload \($0)" }, "downloads have the same two rules")
   }
 
   @Test("Awaited data and decoded values are reported with their type") func awaited() async throws {

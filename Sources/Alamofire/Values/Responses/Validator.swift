@@ -7,15 +7,23 @@ enum Validator: Sendable {
   /// Status codes in `200..<300`, content types as the request's `Accept` allows.
   case automatic
   case statusCodes(Range<Int>)
+  /// Content types as the request's `Accept` allows.
+  case acceptedContentTypes
   /// Content types; a body that is empty has none.
   case contentTypes(@Sendable (_ type: String?, _ isBodyEmpty: Bool) -> ValidationRules.Reason?)
   case custom(@Sendable (URLRequest?, HTTPURLResponse, Data?) -> Result<Void, any Error>)
 
   var runsUserCode: Bool {
     switch self {
-    case .automatic, .statusCodes: false
+    case .automatic, .statusCodes, .acceptedContentTypes: false
     case .contentTypes, .custom: true
     }
+  }
+
+  /// The rules that monitors see one by one.
+  var rules: [Validator] {
+    guard case .automatic = self else { return [self] }
+    return [.statusCodes(ValidationRules.successfulStatusCodes), .acceptedContentTypes]
   }
 
   /// Returns the reason why the response is not valid; `nil` if it is.
@@ -38,6 +46,10 @@ enum Validator: Sendable {
         isBodyEmpty: body.isEmpty)
       if let reason { throw .responseValidationFailed(reason: reason) }
     case .statusCodes(let range): try Self.check(statusCodes: range, head)
+    case .acceptedContentTypes:
+      let reason = ValidationRules.acceptedContentType(
+        head.block.value(of: "Content-Type"), accept: request?.headers["Accept"], isBodyEmpty: body.isEmpty)
+      if let reason { throw .responseValidationFailed(reason: reason) }
     case .contentTypes(let rule):
       let reason = rule(head.block.value(of: "Content-Type"), body.isEmpty)
       if let reason { throw .responseValidationFailed(reason: reason) }
@@ -136,7 +148,14 @@ package enum ValidationRules {
     status: Int, contentType: @autoclosure () -> String?, accept: String?,
     isBodyEmpty: @autoclosure () -> Bool
   ) -> Reason? {
-    if let reason = statusCode(status, in: successfulStatusCodes) { return reason }
+    statusCode(status, in: successfulStatusCodes)
+      ?? acceptedContentType(contentType(), accept: accept, isBodyEmpty: isBodyEmpty())
+  }
+
+  /// Returns the fault of a content type that a request with this `Accept` field does not allow.
+  static func acceptedContentType(
+    _ contentType: @autoclosure () -> String?, accept: String?, isBodyEmpty: @autoclosure () -> Bool
+  ) -> Reason? {
     guard let accept, !isBodyEmpty() else { return nil }
     return self.contentType(contentType(), in: acceptableContentTypes(accept: accept), isBodyEmpty: false)
   }
