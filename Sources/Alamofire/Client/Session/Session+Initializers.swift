@@ -155,7 +155,7 @@ extension Session {
   /// Called again for each retry.
   public typealias RequestModifier = @Sendable (inout URLRequest) throws -> Void
 
-  /// The queue on which ``withAllRequests(perform:)`` runs.
+  /// The queue on which ``withAllRequests(perform:)`` runs: a serial queue that targets the one that was passed.
   public var rootQueue: DispatchQueue { core.rootQueue }
   /// The queue passed for making requests, or one that targets ``rootQueue``.
   public var requestQueue: DispatchQueue { core.requestQueue }

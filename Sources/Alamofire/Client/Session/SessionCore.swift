@@ -50,7 +50,8 @@ package final class SessionCore: Sendable {
     self.observers = observers
     self.requestSetup = requestSetup
     transportOptions = plan.transportOptions
-    // A serial queue that targets the given one, so that calls run one at a time on any queue.
+    // A serial queue that targets the given one, so that calls run one at a time on any queue. The main queue could be
+    // kept, but Dispatch on Linux returns another object for each access to it, so that it cannot be recognized.
     let label = rootQueue.label
     let root = DispatchQueue(label: label, target: rootQueue)
     self.requestQueue = requestQueue ?? DispatchQueue(label: "\(label).requestQueue", target: root)

@@ -142,7 +142,8 @@ extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible {
   /// The request, the response and the result, on several lines.
   ///
   /// A body of up to 100,000 bytes is included if its `Content-Type` is text, JSON or XML; of other bodies, the size.
-  /// Secrets of header fields, URLs, JSON and forms are left out; see ``Redaction``. The value is printed unchanged.
+  /// Secrets of header fields, URLs, JSON and forms are left out; see ``Redaction``. The value is printed unchanged,
+  /// unless it is a string that equals the body shown above: then only the number of its characters is printed.
   public var debugDescription: String {
     guard let request else { return ReadableText.lines("[Request]: None\n[Result]: \(result)") }
     var outline = ResponseOutline(origin.redaction)
