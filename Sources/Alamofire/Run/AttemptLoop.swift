@@ -149,11 +149,13 @@ struct AttemptLoop: Sendable {
   private func deliver(_ served: ShortList<any ResponseSink>, notifiesMonitors: Bool) {
     let kind = core.kind
     kind.ended(core)
-    if let registryIndex, core.session.registry.unregister(at: registryIndex) { request.wasLastOfSession() }
+    let wasLast = registryIndex.map { core.session.registry.unregister(at: $0) } ?? false
     if core.has(.progress) { core.completeProgress() }
     kind.deliver(served, of: core, after: run) {
       if notifiesMonitors { request.notify(.finished(served)) }
     }
+    // Observers are notified of the end of the session after the events of its requests.
+    if wasLast { request.wasLastOfSession() }
   }
 }
 

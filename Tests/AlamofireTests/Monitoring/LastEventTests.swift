@@ -1,0 +1,55 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import Testing
+
+/// A monitor that first lets everything on the root queue happen when it is notified of the end of its request.
+private final class DrainingMonitor: EventMonitor {
+  let events = Recorder<String>()
+  private let inner = DispatchQueue(label: "draining")
+  private let isOnRootQueue = DispatchSpecificKey<Bool>()
+  private let watched = Mutex<(request: Request, root: DispatchQueue)?>(nil)
+
+  func watch(_ request: Request, of session: Session) {
+    session.rootQueue.setSpecific(key: isOnRootQueue, value: true)
+    watched.withLock { $0 = (request, session.rootQueue) }
+  }
+
+  var queue: DispatchQueue {
+    if let (request, root) = watched.withLock({ $0 }), request.isFinished,
+      DispatchQueue.getSpecific(key: isOnRootQueue) == nil
+    {
+      for _ in 0..<3 { root.sync {} }
+    }
+    return inner
+  }
+
+  func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+    events.add("end of the session")
+  }
+  func requestDidFinish(_ request: Request) { events.add("end of the request") }
+  func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, AFError>) {
+    events.add("response")
+  }
+}
+
+@Suite("The last events of a session", .timeLimit(.minutes(5)))
+struct LastEventTests {
+  @Test("The end of a session that waits for its requests is reported after the end of the last one")
+  func order() async {
+    let monitor = DrainingMonitor()
+    let (reached, gate) = (Latch(), Latch())
+    let session = Session.retained(
+      fake: FakeTransport(.text("ok").held(by: gate, reached: reached)),
+      observers: SessionObservers(eventMonitors: [monitor]))
+    let request = session.request("http://a.test/")
+    monitor.watch(request, of: session)
+    async let response = request.end()
+    await reached.wait()
+    session.session.finishTasksAndInvalidate()
+    gate.open()
+    #expect(await response.error == nil)
+    #expect(
+      await monitor.events.wait(for: 3) == ["end of the request", "response", "end of the session"])
+  }
+}
