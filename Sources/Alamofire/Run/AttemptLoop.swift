@@ -154,6 +154,7 @@ struct AttemptLoop: Sendable {
     kind.deliver(served, of: core, after: run) {
       if notifiesMonitors { request.notify(.finished(served)) }
     }
+    core.endDelivery(of: request)
     // Observers are notified of the end of the session after the events of its requests.
     if wasLast { request.wasLastOfSession() }
   }

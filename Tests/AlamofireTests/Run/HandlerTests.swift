@@ -265,6 +265,50 @@ struct HandlerTests {
     #expect(await recorder.wait(for: 2) == [1, 2])
   }
 
+  /// A handler that takes its time on the thread of the run.
+  private final class SlowSink: ResponseSink {
+    let reached = Latch()
+    let gate = DispatchSemaphore(value: 0)
+    private let called: @Sendable () -> Void
+
+    init(_ called: @escaping @Sendable () -> Void) { self.called = called }
+
+    var runsUserCode: Bool { false }
+    func postpone(_ outcome: RequestOutcome) -> Bool { false }
+    func serialize(_ outcome: RequestOutcome) -> AFError? { nil }
+    func replaceFailure(with error: AFError, parsed: AFError?) {}
+    func announce(to request: any RunOwner) {}
+
+    func deliver() {
+      reached.open()
+      _ = gate.wait(timeout: .now() + 120)
+      called()
+    }
+  }
+
+  @Test("A handler that is added while earlier ones are called waits for them on every thread")
+  func handlerDuringDelivery() async {
+    // Runs continue on threads that no test waits for.
+    let enqueue: @Sendable (any LoopWork) -> Void = { work in Thread.detachNewThread { work.runOnLoop() } }
+    let session = Session(
+      configuration: .uncached, engine: Engine(transport: FakeTransport(), enqueue: enqueue),
+      observers: SessionObservers(eventMonitors: []))
+    let recorder = Recorder<Int>()
+    let sink = SlowSink { recorder.add(1) }
+    defer { sink.gate.signal() }
+    // Ends without a transfer, because it has no URL.
+    let request = session.request("")
+    request.core.add(sink, for: request)
+    await sink.reached.wait()
+    #expect(request.isFinished)
+    request.response(queue: .global()) { _ in recorder.add(2) }
+    #expect(!request.core.servesLateHandlers, "an earlier handler has yet to be called")
+    #expect(request.isFinished)
+    sink.gate.signal()
+    #expect(await recorder.wait(for: 2) == [1, 2])
+    withExtendedLifetime(session) {}
+  }
+
   @Test("Handlers of a cancelled request receive the cancellation") func cancellation() async {
     let fake = FakeTransport()
     let request = Session.retained(fake: fake).request("http://a.test/").cancel()

@@ -266,6 +266,57 @@ struct RequestLifecycleTests {
     }
   }
 
+  @Test("A handler that is added before the earlier ones are called waits for them") func waitingHandler() {
+    var life = RequestLifecycle()
+    _ = life.resumed()
+    life.ended()
+    life.beginDelivery()
+    #expect(life.handlerAdded(resumesAutomatically: true) == .nothing)
+    #expect(life.handlerAdded(resumesAutomatically: true) == .nothing)
+    #expect(life.state == .finished && life.run == .ended && !life.servesLateHandlers)
+    #expect(life.sentAgain() == .nothing, "the handler is to receive the outcome that is there")
+    #expect(life.endDelivery() == .finish)
+    #expect(life.state == .resumed && life.run == .running && life.servesLateHandlers)
+    life.ended()
+    life.beginDelivery()
+    #expect(life.endDelivery() == .nothing)
+    #expect(life.handlerAdded(resumesAutomatically: true) == .finish)
+  }
+
+  @Test("A cancellation or the end of the session also refuses the retry for a handler that waits")
+  func waitingCancellation() {
+    let changes: [(inout RequestLifecycle) -> RequestLifecycle.Action] = [
+      { $0.cancelled() }, { $0.abandoned() },
+    ]
+    for change in changes {
+      var life = RequestLifecycle()
+      _ = life.resumed()
+      life.ended()
+      life.beginDelivery()
+      _ = life.handlerAdded(resumesAutomatically: true)
+      let action = change(&life)
+      #expect(action == .refuseRetry && life.state == .finished)
+      #expect(life.endDelivery() == .finish)
+      #expect(life.refusesRetry)
+      let isRetried = life.attemptsAgain()
+      #expect(!isRetried)
+    }
+  }
+
+  @Test("A handler waits for the handlers of two runs that are still to be called") func twoDeliveries() {
+    var life = RequestLifecycle()
+    _ = life.resumed()
+    life.ended()
+    life.beginDelivery()
+    #expect(life.sentAgain() == .start)
+    #expect(life.handlerAdded(resumesAutomatically: true) == .nothing)
+    life.ended()
+    life.beginDelivery()
+    #expect(life.handlerAdded(resumesAutomatically: true) == .nothing)
+    #expect(life.endDelivery() == .nothing)
+    #expect(life.endDelivery() == .finish)
+  }
+
   @Test("An attempt for a late handler can be suspended and cancelled") func lateAttempt() {
     var life = Self.finishedWithLateHandler()
     let isRetried = life.attemptsAgain()

@@ -206,7 +206,7 @@ package final class RequestCore: Sendable {
   /// - If the caller's code has to run first, a task begins on the pool. It has the task-local values of the current
   ///   task.
   /// - Late handlers wait for a turn of the loop. If a run ends on the loop, its handlers are called when the turn is
-  ///   over.
+  ///   over. Handlers that are added before a run has delivered its responses wait for that, on any thread.
   /// - A request that is created in the factory call begins on the current thread.
   private func start(_ request: any RunOwner, sends: Bool, isImmediate: Bool = false) {
     let index = session.registry.register(request)

@@ -79,7 +79,8 @@ private struct RunResult: Sendable {
 }
 
 extension RequestCore.CoreState {
-  /// Ends the run of the request, because every handler has its response.
+  /// Ends the run of the request, because every handler has its response. The handlers are called next, outside the
+  /// lock, until ``RequestCore/endDelivery(of:)``.
   fileprivate mutating func endRun() -> RunResult {
     let (served, left) = (handlers.takeServed(), handlers.takeLeft())
     let source = bodies.read { $0.streamSource }
@@ -92,6 +93,7 @@ extension RequestCore.CoreState {
     run.end()
     endAttempt()
     lifecycle.ended()
+    lifecycle.beginDelivery()
     return RunResult(
       served: served, left: left, listeners: listeners, source: source, commandHandler: commandHandler)
   }
@@ -118,6 +120,12 @@ extension RequestCore {
     case pendingChange
     /// The run has ended, with these handlers.
     case ended(ShortList<any ResponseSink>)
+  }
+
+  /// Notes that the handlers of a run that has ended are called, and serves those that were added since then.
+  func endDelivery(of request: any RunOwner) {
+    let action = state.withLock { $0.lifecycle.endDelivery() }
+    perform(action, for: request)
   }
 
   /// Returns the next handler whose response has to be created. Without one, ends the run and returns its handlers.

@@ -44,6 +44,10 @@ package struct RequestLifecycle: Sendable {
   package private(set) var servesLateHandlers = false
   /// Whether the request was cancelled, or its session has ended, while such handlers were served.
   package private(set) var refusesRetry = false
+  /// The number of ended runs whose handlers have yet to be called. A request that is sent again may have two.
+  private var deliveries = 0
+  /// Whether a handler was added after the end, and waits until the earlier ones are called.
+  private var hasWaitingHandler = false
 
   /// Whether another attempt may be made.
   package var mayAttemptAgain: Bool { state != .cancelled && !isAbandoned && !refusesRetry }
@@ -74,7 +78,7 @@ package struct RequestLifecycle: Sendable {
   }
 
   package mutating func cancelled() -> Action {
-    guard !servesLateHandlers else { return refuseRetry() }
+    guard !servesLateHandlers, !hasWaitingHandler else { return refuseRetry() }
     guard state.canBecome(.cancelled) else { return closingHandshakeCancelled() }
     state = .cancelled
     switch run {
@@ -118,14 +122,22 @@ package struct RequestLifecycle: Sendable {
   package mutating func handlerAdded(resumesAutomatically: Bool) -> Action {
     switch run {
     case .ended:
-      if state == .finished { state = .resumed }
-      run = .running
-      servesLateHandlers = true
-      return .finish
+      hasWaitingHandler = true
+      return serveWaitingHandlers()
     case .notStarted, .gated, .running:
       guard resumesAutomatically, state == .initialized else { return .nothing }
       return resumed()
     }
+  }
+
+  /// Serves the handlers that were added after the end, unless earlier ones have yet to be called.
+  private mutating func serveWaitingHandlers() -> Action {
+    guard hasWaitingHandler, deliveries == 0, run == .ended else { return .nothing }
+    hasWaitingHandler = false
+    if state == .finished { state = .resumed }
+    run = .running
+    servesLateHandlers = true
+    return .finish
   }
 
   /// Ends the request because its session has ended.
@@ -136,7 +148,7 @@ package struct RequestLifecycle: Sendable {
       run = .running
       return .finish
     case .gated, .running: return servesLateHandlers ? refuseRetry() : .cancel
-    case .ended: return .nothing
+    case .ended: return hasWaitingHandler ? refuseRetry() : .nothing
     }
   }
 
@@ -158,7 +170,7 @@ package struct RequestLifecycle: Sendable {
 
   /// Starts a finished request again.
   package mutating func sentAgain() -> Action {
-    guard run == .ended, state == .finished, mayAttemptAgain else { return .nothing }
+    guard run == .ended, state == .finished, mayAttemptAgain, !hasWaitingHandler else { return .nothing }
     state = .resumed
     run = .running
     return .start
@@ -171,6 +183,15 @@ package struct RequestLifecycle: Sendable {
     servesLateHandlers = false
     refusesRetry = false
     if state != .cancelled { state = .finished }
+  }
+
+  /// Notes that the handlers of a run that has ended are about to be called. Handlers that are added from now on wait.
+  package mutating func beginDelivery() { deliveries += 1 }
+
+  /// Notes that these handlers are called, so that the ones that were added since then are next.
+  package mutating func endDelivery() -> Action {
+    deliveries -= 1
+    return serveWaitingHandlers()
   }
 
   private mutating func started() -> Action {
