@@ -20,6 +20,8 @@ struct AttemptLoop: Sendable {
   var failedSink: (any ResponseSink)?
   /// Whether monitors were notified of the end of the current task.
   var hasAnnouncedEnd = false
+  /// Whether the request had ended before, and no attempt was made since.
+  var isLate = false
 
   init(_ request: any RunOwner, _ core: RequestCore, registryIndex: Int?) {
     self.request = request
@@ -44,6 +46,7 @@ struct AttemptLoop: Sendable {
 
   mutating func prepareLateHandlers() -> Outcome<AttemptLoop> {
     let kind = core.kind
+    isLate = core.servesLateHandlers
     run = kind.runNumber
     kind.settle(core, isLate: true)
     if core.error != nil { core.makeMissingExchange() }
@@ -152,7 +155,7 @@ struct AttemptLoop: Sendable {
     let wasLast = registryIndex.map { core.session.registry.unregister(at: $0) } ?? false
     if core.has(.progress) { core.completeProgress() }
     kind.deliver(served, of: core, after: run) {
-      if notifiesMonitors { request.notify(.finished(served)) }
+      if notifiesMonitors { request.notify(.finished(served, isLate: isLate)) }
     }
     core.endDelivery(of: request)
     // Observers are notified of the end of the session after the events of its requests.
@@ -233,7 +236,7 @@ extension AttemptLoop {
       failedSink = nil
       return .event(.failed)
     }
-    (error, failedSink) = (nil, nil)
+    (error, failedSink, isLate) = (nil, nil, false)
     return .done
   }
 

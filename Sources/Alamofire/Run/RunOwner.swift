@@ -108,7 +108,9 @@ enum RunNotice: Sendable {
   /// Another attempt follows, and replaces the responses of the handlers.
   case retrying(after: ShortList<any ResponseSink>)
   /// The request has ended. Its state is final.
-  case finished(ShortList<any ResponseSink>)
+  ///
+  /// - `isLate`: Whether it had ended before, and only handlers were served that were added since.
+  case finished(ShortList<any ResponseSink>, isLate: Bool)
 }
 
 /// The body of an upload, as `UploadRequest.Uploadable` shows it.

@@ -41,6 +41,21 @@ import Testing
     #expect(entry.description.contains("Z info GET http://"))
   }
 
+  @Test(
+    "A handler that is added after the end writes no other line", arguments: [RequestLog.Level.info, .debug])
+  func lateHandler(level: RequestLog.Level) async {
+    let log = log(level)
+    server.enqueue(.text("hello"))
+    let request = session(log).request(server.url("/a"))
+    _ = await request.serializingData().response
+    let before = messages(log)
+    #expect(before.count { $0.contains(": 200, ") } == 1)
+    #expect(await request.serializingString().response.value == "hello")
+    #expect(messages(log) == before)
+    _ = await request.serializingDecodable([Int].self).response
+    #expect(messages(log).count == before.count + 1, "the failure of a serializer has its line")
+  }
+
   @Test("A status of 400 or more is a warning, a failure an error, a cancellation information") func levels()
     async
   {

@@ -124,7 +124,8 @@ public protocol EventMonitor: Sendable {
   func requestIsRetrying(_ request: Request)
 
   /// Called when the request has ended, and its state is final. The events of its parsed responses follow, then its
-  /// handlers are called. An attempt that is retried because a serializer failed does not end the request.
+  /// handlers are called. An attempt that is retried because a serializer failed does not end the request. A handler
+  /// that is added after the end resumes the request, which then ends again, with the same outcome.
   func requestDidFinish(_ request: Request)
 
   /// Called when the request was resumed.

@@ -214,8 +214,10 @@ extension Request {
     case .retrying(after: let served):
       for sink in served { sink.announce(to: request) }
       notifyMonitors { $0.requestIsRetrying(request) }
-    case .finished(let served):
-      notifyMonitors { $0.requestDidFinish(request) }
+    case .finished(let served, let isLate):
+      notifyMonitors { monitor in
+        if !isLate || !(monitor is any FirstEndMonitor) { monitor.requestDidFinish(request) }
+      }
       for sink in served { sink.announce(to: request) }
     }
   }
@@ -340,6 +342,9 @@ extension SessionCore {
 
 /// A monitor that uses no chunks of bodies, so that none are copied for it and wait in its queue.
 protocol ChunklessMonitor: EventMonitor {}
+
+/// A monitor that is notified of the end of a request once, and not again for handlers that are added after it.
+protocol FirstEndMonitor: EventMonitor {}
 
 /// A monitor that observes the bytes of requests on their connections.
 protocol WireMonitor: EventMonitor {

@@ -19,7 +19,7 @@ import FoundationNetworking
 ///
 /// Secrets are left out as ``Redaction`` says, and so are the header fields of the request's
 /// `TransportOptions.protectedHeaders`. A log can also be added to one request, with `eventMonitor(_:)`.
-public final class RequestLog: EventMonitor, ChunklessMonitor {
+public final class RequestLog: EventMonitor, ChunklessMonitor, FirstEndMonitor {
   /// The importance of an entry.
   public enum Level: String, Sendable, Comparable, CaseIterable {
     /// The beginning of each attempt with its header fields, and the header fields and trailers of the response.
@@ -85,7 +85,7 @@ public final class RequestLog: EventMonitor, ChunklessMonitor {
     add(.warning, request) { "\($0.title): is sent again, retry \(request.retryCount)" }
   }
 
-  /// Writes the end of a request.
+  /// Writes the end of a request. Handlers that are added after it write no other line.
   public func requestDidFinish(_ request: Request) {
     let error = request.error
     let status = request.response?.statusCode ?? 0
