@@ -272,6 +272,24 @@ struct CURLTests {
     #expect(created.count == 0)
   }
 
+  @Test("The handler is called if the request has ended before its creation", arguments: [false, true])
+  func neverCreated(isCancelled: Bool) async {
+    let texts = Recorder<String>()
+    let session = session()
+    let request = session.request("http://a.test/", shouldAutomaticallyResume: false)
+    if isCancelled { request.cancel() }
+    async let response = request.end()
+    if !isCancelled {
+      // Until it has a handler, the session does not know the request, and would not end it.
+      #expect(await eventually { session.core.unstartedCount == 1 })
+      session.session.finishTasksAndInvalidate()
+    }
+    #expect(await response.error != nil)
+    #expect(request.request == nil)
+    request.cURLDescription(on: .global()) { texts.add($0) }
+    #expect(await texts.wait(for: 1) == ["$ curl command could not be created"])
+  }
+
   @Test("The creation handler is called for each attempt") func attempts() async {
     let fake = FakeTransport(.failure(.connectionLost))
     let seen = Recorder<URLRequest>()

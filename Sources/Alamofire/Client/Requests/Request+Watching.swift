@@ -19,7 +19,8 @@ extension Request {
   }
 
   /// Calls `handler` once with the cURL command of the request. If there is no `URLRequest` yet, the handler is called
-  /// when it has been created or its creation has failed. Only the last waiting handler is called.
+  /// when it has been created, its creation has failed, or the request has ended without it. Only the last waiting
+  /// handler is called.
   @preconcurrency
   @discardableResult
   public func cURLDescription(
@@ -51,9 +52,10 @@ extension Request {
       handler(request?.command(redacting: redaction) ?? Request.missingCommand)
     }
     let (isReady, isUnstarted, _) = core.state.withLock { state in
-      guard state.results.request == nil, !state.observed.added.value.watchers.hasFailed else {
-        return (true, false, nil as RequestWatchers.Handler<(any RunOwner)?>?)
-      }
+      // A request that ended before its creation is not created any more.
+      guard state.results.request == nil, state.lifecycle.run != .ended,
+        !state.observed.added.value.watchers.hasFailed
+      else { return (true, false, nil as RequestWatchers.Handler<(any RunOwner)?>?) }
       let earlier = replace(&state.observed.added.value.watchers.cURLHandler, with: (queue, report))
       return (false, state.lifecycle.run == .notStarted, earlier)
     }
