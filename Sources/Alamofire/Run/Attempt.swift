@@ -110,13 +110,18 @@ struct Attempt: Sendable {
     .task { [request] in
       await request.announceTask()
     } then: { _, _ in
-      .gate(.resumed) { (attempt) throws(AFError) in
-        try attempt.core.checkAlive()
-        // The total time begins with the body, which this question creates.
-        guard let work = attempt.request.questionAboutBodyStream(deadline: nil) else { return .done }
-        return .task(work)
+      // Nothing is sent before monitors were notified that the request was resumed.
+      .gate(.resumed) { _ in
+        .gate(.notifications) { (attempt) throws(AFError) in try attempt.prepareBodyStream() }
       }
     }
+  }
+
+  private func prepareBodyStream() throws(AFError) -> Outcome<Attempt> {
+    try core.checkAlive()
+    // The total time begins with the body, which this question creates.
+    guard let work = request.questionAboutBodyStream(deadline: nil) else { return .done }
+    return .task(work)
   }
 
   // MARK: The response

@@ -187,8 +187,14 @@ extension AttemptLoop {
   /// Records the failure. If the request is created within the factory call, the failure is handled once the request is
   /// resumed.
   mutating func recordFailure() -> Outcome<AttemptLoop> {
-    guard core.session.makesRequestsAtOnce else { return storeFailure() }
-    return .gate(.resumed) { loop in loop.storeFailure() }
+    guard core.session.makesRequestsAtOnce else { return reportFailure() }
+    return .gate(.resumed) { loop in loop.reportFailure() }
+  }
+
+  /// Stores the failure, and reports the end of the task, after monitors were notified of the change of the state that
+  /// may have caused it.
+  private mutating func reportFailure() -> Outcome<AttemptLoop> {
+    core.notifiesMonitors ? .gate(.notifications) { loop in loop.storeFailure() } : storeFailure()
   }
 
   private mutating func storeFailure() -> Outcome<AttemptLoop> {

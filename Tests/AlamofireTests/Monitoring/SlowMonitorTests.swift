@@ -1,5 +1,6 @@
 import Alamofire
 import Foundation
+import FoundationNetworking
 import Testing
 
 /// A monitor whose queue is returned slowly on one thread. Other threads may notify it of earlier events at the same
@@ -8,6 +9,8 @@ private final class SlowMonitor: EventMonitor {
   static let slowThread = "slow monitor"
 
   let events = Recorder<String>()
+  /// The end of the task, and the cancellation that leads to it.
+  let ends = Recorder<String>()
   let isAsked = Latch()
   let mayGoOn = DispatchSemaphore(value: 0)
   private let inner = DispatchQueue(label: "slow")
@@ -22,8 +25,37 @@ private final class SlowMonitor: EventMonitor {
 
   func request(_ request: Request, didCreateURLRequest urlRequest: URLRequest) { events.add("request") }
   func requestDidResume(_ request: Request) { events.add("resume") }
-  func requestDidCancel(_ request: Request) { events.add("cancel") }
+  func requestDidCancel(_ request: Request) {
+    events.add("cancel")
+    ends.add("cancel")
+  }
+  func request(_ request: Request, didCancelTask task: URLSessionTask) { ends.add("cancel task") }
+  func request(_ request: Request, didCompleteTask task: URLSessionTask, with error: AFError?) {
+    ends.add("complete task")
+  }
   func requestDidFinish(_ request: Request) { events.add("finish") }
+}
+
+/// A monitor that suspends its request while it is notified that the task of the request was resumed.
+private final class SuspendingMonitor: EventMonitor {
+  let events = Recorder<String>()
+  private let inner = DispatchQueue(label: "suspending")
+  private let watched = Mutex<Request?>(nil)
+
+  func watch(_ request: Request) { watched.withLock { $0 = request } }
+
+  var queue: DispatchQueue {
+    inner.sync {}
+    if events.values.last == "create task", let request = watched.withLock({ $0.take() }) {
+      request.suspend()
+    }
+    return inner
+  }
+
+  func request(_ request: Request, didCreateTask task: URLSessionTask) { events.add("create task") }
+  func requestDidSuspend(_ request: Request) { events.add("suspend") }
+  func request(_ request: Request, didSuspendTask task: URLSessionTask) { events.add("suspend task") }
+  func request(_ request: Request, didResumeTask task: URLSessionTask) { events.add("resume task") }
 }
 
 @Suite("A monitor with a slow queue", .timeLimit(.minutes(5)))
@@ -50,5 +82,42 @@ struct SlowMonitorTests {
     monitor.mayGoOn.signal()
     await ended.wait()
     #expect(await monitor.events.wait(for: 4) == ["request", "cancel", "resume", "finish"])
+  }
+
+  @Test("The end of a task is reported after the cancellation that has led to it") func endOfTask() async {
+    let monitor = SlowMonitor()
+    let (reached, gate) = (Latch(), Latch())
+    let session = Session.retained(
+      fake: FakeTransport(.text("ok").held(by: gate, reached: reached)),
+      observers: SessionObservers(eventMonitors: [monitor]))
+    let request = session.request("http://a.test/")
+    let ended = Latch()
+    request.response(queue: .global()) { _ in ended.open() }
+    await reached.wait()
+    Thread.detachNewThread {
+      Thread.current.threadDictionary[SlowMonitor.slowThread] = true
+      request.cancel()
+    }
+    await monitor.isAsked.wait()
+    // The transfer ends before the cancellation has been reported.
+    gate.open()
+    for _ in 0..<2000 where monitor.ends.count == 0 { await Task.yield() }
+    monitor.mayGoOn.signal()
+    await ended.wait()
+    #expect(await monitor.ends.wait(for: 3) == ["cancel", "cancel task", "complete task"])
+  }
+
+  @Test("The last reported change of a task is the one that holds") func changeDuringAnnouncement() async {
+    let monitor = SuspendingMonitor()
+    let session = Session.retained(
+      fake: FakeTransport(), startRequestsImmediately: false,
+      observers: SessionObservers(eventMonitors: [monitor]))
+    let request = session.request("http://a.test/")
+    monitor.watch(request)
+    request.resume()
+    #expect(
+      await monitor.events.wait(for: 4) == ["create task", "suspend", "resume task", "suspend task"])
+    #expect(request.isSuspended)
+    request.cancel()
   }
 }

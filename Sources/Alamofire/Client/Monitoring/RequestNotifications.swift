@@ -44,17 +44,12 @@ extension Request {
   private func notifyChange(to new: RequestState, concernsTask: Bool) {
     let (request, task) = (self, concernsTask ? tasks.last : nil)
     switch new {
-    case .resumed:
-      notifyMonitors { $0.requestDidResume(request) }
-      if let task { notifyMonitors { $0.request(request, didResumeTask: task) } }
-    case .suspended:
-      notifyMonitors { $0.requestDidSuspend(request) }
-      if let task { notifyMonitors { $0.request(request, didSuspendTask: task) } }
-    case .cancelled:
-      notifyMonitors { $0.requestDidCancel(request) }
-      if let task { notifyMonitors { $0.request(request, didCancelTask: task) } }
+    case .resumed: notifyMonitors { $0.requestDidResume(request) }
+    case .suspended: notifyMonitors { $0.requestDidSuspend(request) }
+    case .cancelled: notifyMonitors { $0.requestDidCancel(request) }
     case .initialized, .finished: break
     }
+    if let task { notifyTaskChange(to: new, of: task) }
   }
 
   func announceTask() async {
@@ -65,7 +60,17 @@ extension Request {
       if let core, core.observers.contains(.chunks) { core.notify(.data(Data(bytes))) }
     }
     notifyMonitors { $0.request(request, didCreateTask: task) }
-    switch await core.beginTaskChanges() {
+    var announced: RequestState?
+    // The state may change during a notification, too.
+    while let state = await core.taskState(after: announced) {
+      notifyTaskChange(to: state, of: task)
+      announced = state
+    }
+  }
+
+  private func notifyTaskChange(to new: RequestState, of task: URLSessionTask) {
+    let request = self
+    switch new {
     case .suspended: notifyMonitors { $0.request(request, didSuspendTask: task) }
     case .resumed: notifyMonitors { $0.request(request, didResumeTask: task) }
     case .cancelled: notifyMonitors { $0.request(request, didCancelTask: task) }

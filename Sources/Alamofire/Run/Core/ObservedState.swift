@@ -94,16 +94,19 @@ extension RequestCore {
     begun.show(of: request)
   }
 
-  /// Returns the state of the request at the moment from which on its changes concern the task. Monitors have been
-  /// notified of the task and of all earlier changes.
-  func beginTaskChanges() async -> RequestState {
+  /// Returns the state of the request, of which monitors are to be notified as the state of the announced task. Returns
+  /// `nil` if they know it. From then on, changes concern the task, and monitors were notified of all earlier ones.
+  ///
+  /// - Parameter announced: The state of the task that monitors were last notified of; `nil` at first.
+  func taskState(after announced: RequestState?) async -> RequestState? {
     while true {
-      let lifecycle = state.withLock { state -> RequestState? in
-        guard !state.observed.hasPendingChanges else { return nil }
+      let (isPending, next) = state.withLock { state -> (Bool, RequestState?) in
+        if state.observed.hasPendingChanges { return (true, nil) }
+        if state.lifecycle.state != announced { return (false, state.lifecycle.state) }
         state.observed.tasks.isNotified = true
-        return state.lifecycle.state
+        return (false, nil)
       }
-      if let lifecycle { return lifecycle }
+      guard isPending else { return next }
       await passed(.notifications)
     }
   }
