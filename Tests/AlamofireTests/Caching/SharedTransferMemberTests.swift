@@ -37,8 +37,9 @@ import Testing
     return SharedTransfers.Key(request, in: era, removalCount: removals)
   }
 
-  private func join(_ key: SharedTransfers.Key, _ observer: Observer) -> (UInt64, SharedTransfers.Membership)
-  {
+  private func join(
+    _ key: SharedTransfers.Key, _ observer: any TransferObserver
+  ) -> (UInt64, SharedTransfers.Membership) {
     let id = shared.reserve()
     return (id, shared.join(key, id, observer, LocalTransferControl()))
   }
@@ -193,6 +194,50 @@ import Testing
       #expect((error as? TransportFailure)?.kind == .cancelled)
     }
     #expect(fake.requests.isEmpty && shared.memberCount == 0)
+  }
+
+  /// An observer whose transfer cannot go on before the test lets it.
+  private final class SlowObserver: TransferObserver {
+    let reached = Latch()
+    let gate = DispatchSemaphore(value: 0)
+
+    func transferBegan(_ control: any TransferControl) -> TransferStart { .go }
+    func headReceived(_ head: ResponseHead) -> HeadDisposition {
+      reached.open()
+      _ = gate.wait(timeout: .now() + 60)
+      return .proceed
+    }
+    func bytesMoved(_ count: ByteCount) {}
+    func transferEnded() {}
+  }
+
+  @Test("A member that leaves while an event is passed on ends after the event", arguments: [true, false])
+  func leftDuringEvent(waits: Bool) async throws {
+    let key = try Self.key()
+    let (slow, second) = (SlowObserver(), Observer())
+    guard case (_, .first(let flight)) = join(key, slow), case (let id, .joined(nil)) = join(key, second)
+    else {
+      Issue.record("the members do not share a transfer")
+      return
+    }
+    let end = { @Sendable [shared] in
+      _ = await shared.outcome(key, id)
+      second.events.add("end")
+    }
+    let waiting: Task<Void, Never>? = waits ? Task { await end() } : nil
+    // On a thread that no other test needs.
+    Thread.detachNewThread { [shared] in _ = shared.headCame(key, flight, ResponseHead(status: 200)) }
+    await slow.reached.wait()
+    shared.leave(id)
+    #expect(shared.memberCount == 1)
+    let ended = waiting ?? Task { await end() }
+    // Long enough for an end that comes too early.
+    for _ in 0..<2000 where second.events.count == 0 { await Task.yield() }
+    slow.gate.signal()
+    await ended.value
+    #expect(second.events.values == ["head 200", "end"])
+    shared.bytesMoved(key, flight, count(1))
+    #expect(second.events.count == 2, "it has left")
   }
 
   @Test("A member that left before it joined does not join") func leftBefore() throws {

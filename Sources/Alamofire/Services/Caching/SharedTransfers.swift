@@ -76,8 +76,17 @@ package final class SharedTransfers: Sendable {
     var control: (any TransferControl)?
   }
 
+  /// The requests that have left a transfer while its event is passed on. They end after that, because the event may
+  /// still reach their observers.
+  private struct Leaving {
+    var ids: Set<UInt64> = []
+    var continuations: [CheckedContinuation<Outcome, Never>] = []
+  }
+
   private struct State {
     var flights: [Key: Flight] = [:]
+    /// The transfers whose event is passed on, by their numbers.
+    var leaving: [UInt64: Leaving] = [:]
     /// Numbers of requests that have not joined yet.
     var reserved: Set<UInt64> = []
     /// The keys of the requests that have joined, by their numbers.
@@ -85,6 +94,17 @@ package final class SharedTransfers: Sendable {
     /// Outcomes of requests that do not wait yet, with the last byte counts.
     var outcomes: [UInt64: (outcome: Outcome, count: ByteCount)] = [:]
     var lastNumber: UInt64 = 0
+
+    /// Notes that a request leaves a transfer. Returns its continuation, unless it has to wait for an event.
+    mutating func leave(_ flight: UInt64, _ member: Member) -> CheckedContinuation<Outcome, Never>? {
+      guard leaving[flight] != nil else { return member.continuation }
+      if let continuation = member.continuation {
+        leaving[flight]?.continuations.append(continuation)
+      } else {
+        leaving[flight]?.ids.insert(member.id)
+      }
+      return nil
+    }
   }
 
   /// The shared transfers and their requests, for the loop, attempts and the threads of users.
@@ -160,28 +180,33 @@ package final class SharedTransfers: Sendable {
     await withCheckedContinuation { continuation in
       let outcome = state.withLock { state -> Outcome? in
         if let outcome = state.outcomes.removeValue(forKey: id)?.outcome { return outcome }
-        guard let index = state.flights[key]?.members.firstIndex(where: { $0.id == id }) else {
+        if let index = state.flights[key]?.members.firstIndex(where: { $0.id == id }) {
+          state.flights[key]?.members[index].continuation = continuation
+          return nil
+        }
+        guard let flight = state.leaving.first(where: { $0.value.ids.contains(id) })?.key else {
           return .failure(.left)
         }
-        state.flights[key]?.members[index].continuation = continuation
+        state.leaving[flight]?.continuations.append(continuation)
         return nil
       }
       if let outcome { continuation.resume(returning: outcome) }
     }
   }
 
-  /// Removes a request. If it is the last one, the transfer is cancelled.
+  /// Removes a request, which ends when no event can reach it any more. If it is the last one, the transfer is
+  /// cancelled.
   func leave(_ id: UInt64) {
     let (continuation, control) = state.withLock {
       state -> (CheckedContinuation<Outcome, Never>?, (any TransferControl)?) in
       state.reserved.remove(id)
-      guard let key = state.keys.removeValue(forKey: id),
-        let index = state.flights[key]?.members.firstIndex(where: { $0.id == id })
+      guard let key = state.keys.removeValue(forKey: id), let number = state.flights[key]?.number,
+        let index = state.flights[key]?.members.firstIndex(where: { $0.id == id }),
+        let member = state.flights[key]?.members.remove(at: index)
       else { return (nil, nil) }
-      let member = state.flights[key]?.members.remove(at: index)
-      guard state.flights[key]?.members.isEmpty == true else { return (member?.continuation, nil) }
-      let flight = state.flights.removeValue(forKey: key)
-      return (member?.continuation, flight?.control)
+      let continuation = state.leave(number, member)
+      guard state.flights[key]?.members.isEmpty == true else { return (continuation, nil) }
+      return (continuation, state.flights.removeValue(forKey: key)?.control)
     }
     control?.cancel()
     continuation?.resume(returning: .failure(.left))
@@ -199,21 +224,34 @@ package final class SharedTransfers: Sendable {
 
   /// Passes the head to the requests. Returns whether none of them needs the body.
   func headCame(_ key: Key, _ flight: UInt64, _ head: ResponseHead) -> Bool {
-    let members = state.withLock { state -> [Member] in
-      guard state.flights[key]?.number == flight else { return [] }
-      state.flights[key]?.head = head
-      return state.flights[key]?.members ?? []
-    }
+    let members = beginEvent(of: flight, key) { $0.head = head }
+    defer { endEvent(of: flight) }
     return members.reduce(!members.isEmpty) { $1.notify(head) == .discard && $0 }
   }
 
   func bytesMoved(_ key: Key, _ flight: UInt64, _ count: ByteCount) {
-    let members = state.withLock { state -> [Member] in
-      guard state.flights[key]?.number == flight else { return [] }
-      state.flights[key]?.count = count
-      return state.flights[key]?.members.filter { $0.knowsHead } ?? []
+    let members = beginEvent(of: flight, key) { $0.count = count }
+    for member in members where member.knowsHead { member.observer.bytesMoved(count) }
+    endEvent(of: flight)
+  }
+
+  /// Records an event of a transfer, and returns the requests to which it is passed on.
+  private func beginEvent(of flight: UInt64, _ key: Key, _ change: @Sendable (inout Flight) -> Void)
+    -> [Member]
+  {
+    state.withLock { state -> [Member] in
+      guard var changed = state.flights[key], changed.number == flight else { return [] }
+      change(&changed)
+      state.flights[key] = changed
+      state.leaving[flight] = Leaving()
+      return changed.members
     }
-    for member in members { member.observer.bytesMoved(count) }
+  }
+
+  /// Ends the requests that have left the transfer during its event.
+  private func endEvent(of flight: UInt64) {
+    let left = state.withLock { $0.leaving.removeValue(forKey: flight) }
+    for continuation in left?.continuations ?? [] { continuation.resume(returning: .failure(.left)) }
   }
 
   func ended(_ key: Key, _ flight: UInt64, _ outcome: Outcome) {
