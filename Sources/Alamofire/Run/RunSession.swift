@@ -64,7 +64,10 @@ final class RunRegistry: Sendable {
     /// The error for new requests after the end of the session; `nil` before.
     var reasonOfEnd: AFError?
 
-    var isIdle: Bool { free.count == active.count }
+    /// Whether no request runs, and all streams have ended.
+    var isIdle: Bool { free.count == active.count && streams.isEmpty }
+    /// Whether the session has ended, and so have its members.
+    var isOver: Bool { reasonOfEnd != nil && isIdle }
   }
 
   private struct StreamEntry {
@@ -98,7 +101,7 @@ final class RunRegistry: Sendable {
   }
 
   /// Removes the request at `index`, whose handlers have been served. Does nothing if there is none. Returns whether it
-  /// was the last one of a session that has ended.
+  /// was the last member of a session that has ended.
   func unregister(at index: Int) -> Bool {
     let (last, isEnd) = state.withLock { state -> ((any RunOwner)?, Bool) in
       guard state.active.indices.contains(index), let request = state.active[index] else {
@@ -106,7 +109,7 @@ final class RunRegistry: Sendable {
       }
       state.active[index] = nil
       state.free.append(index)
-      return (request, state.reasonOfEnd != nil && state.isIdle)
+      return (request, state.isOver)
     }
     // Released outside the lock: this may be the last reference.
     _ = last
@@ -137,10 +140,18 @@ final class RunRegistry: Sendable {
     state.withLock { $0.streams[ObjectIdentifier(stream)]?.retained = stream }
   }
 
-  func unregister(_ stream: any RegisteredStream) {
-    let retained = state.withLock { $0.streams.removeValue(forKey: ObjectIdentifier(stream))?.retained }
+  /// Removes a stream of bytes or a download in segments. Does nothing if it is no member. Returns whether it was the
+  /// last member of a session that has ended.
+  func unregister(_ stream: any RegisteredStream) -> Bool {
+    let (retained, isEnd) = state.withLock { state -> ((any RegisteredStream)?, Bool) in
+      guard let entry = state.streams.removeValue(forKey: ObjectIdentifier(stream)) else {
+        return (nil, false)
+      }
+      return (entry.retained, state.isOver)
+    }
     // Released outside the lock: this may be the last reference.
     _ = retained
+    return isEnd
   }
 
   /// The streams of bytes, and the downloads in segments, that have not ended.
@@ -175,7 +186,7 @@ final class RunRegistry: Sendable {
     let streams: [any RegisteredStream]
     /// The error of the members that have not been started.
     let reason: AFError
-    /// Whether no request runs.
+    /// Whether no request runs, and there are no streams.
     let isIdle: Bool
   }
 

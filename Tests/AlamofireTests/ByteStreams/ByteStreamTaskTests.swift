@@ -1,6 +1,7 @@
 import Alamofire
 import Foundation
 import FoundationNetworking
+import HTTPTestServer
 import Testing
 
 /// The tasks of streams show their stream, and control it.
@@ -202,5 +203,30 @@ import Testing
     await withCheckedContinuation { done in queue.async { done.resume() } }
     await withCheckedContinuation { done in queue.async { done.resume() } }
     #expect(listener.ends.values == (isWanted ? ["true true"] : []))
+  }
+
+  @Test("The end of a session that waits for a stream is reported after the end of the stream")
+  func endOfSession() async throws {
+    final class Listener: SessionDelegate, @unchecked Sendable {
+      let ends = Recorder<String>()
+      override func urlSession(
+        _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
+      ) { ends.add("stream") }
+      override func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+        ends.add("session")
+      }
+    }
+    let server = try StreamTestServer()
+    let listener = Listener()
+    listener.wantedEvents = .transfers
+    let session = Session.forStreams(delegate: listener)
+    let streams = (0..<2).map { _ in session.byteStream(host: "127.0.0.1", port: server.port) }
+    try await streams[0].write(Data("x".utf8))
+    session.session.finishTasksAndInvalidate()
+    #expect(await streams[1].ended()?.isSessionInvalidatedError == true, "nothing has connected it")
+    _ = try await streams[0].read()
+    streams[0].cancel()
+    #expect(await listener.ends.wait(for: 3) == ["stream", "stream", "session"])
+    withExtendedLifetime(session) {}
   }
 }

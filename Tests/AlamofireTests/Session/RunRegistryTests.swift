@@ -52,7 +52,9 @@ import Testing
     #expect(registry.unstartedCount == 0)
     let late = Stream()
     #expect(registry.register(late)?.isSessionDeinitializedError == true && registry.streams.count == 1)
-    #expect(!registry.unregister(at: 0) && registry.unregister(at: 1), "the last request ends the session")
+    #expect(!registry.unregister(at: 0) && !registry.unregister(at: 1), "the stream has not ended")
+    #expect(!registry.unregister(late) && registry.unregister(stream), "the last member ends the session")
+    #expect(!registry.unregister(stream), "it has left")
   }
 
   @Test("A session that takes no more requests lets the running ones end", arguments: [false, true])
@@ -68,13 +70,14 @@ import Testing
     #expect(refused.reason.isSessionDeinitializedError == isEnded)
     #expect(registry.reasonOfEnd.map { $0.isSessionInvalidatedError || isEnded } == true)
     #expect(registry.refuseMore().unstarted.isEmpty && registry.register(requests[2]) == nil)
+    #expect(!registry.unregister(stream) && !registry.refuseMore().isIdle, "a request is running")
     #expect(registry.unregister(at: 0) && registry.refuseMore().isIdle)
   }
 
   @Test("A stream that has ended is no member") func streams() {
     let streams = [Stream(), Stream()]
     for stream in streams { #expect(registry.register(stream) == nil) }
-    registry.unregister(streams[0])
+    #expect(!registry.unregister(streams[0]), "the session goes on")
     #expect(registry.streams.map { ObjectIdentifier($0) } == [ObjectIdentifier(streams[1])])
   }
 
@@ -89,7 +92,7 @@ import Testing
     streams = []
     #expect(registry.streams.map { ObjectIdentifier($0) } == retained.map { [ObjectIdentifier($0)] })
     #expect(retained != nil && stranger == nil)
-    if let retained { registry.unregister(retained) }
+    if let retained { _ = registry.unregister(retained) }
     #expect(retained == nil && registry.streams.isEmpty)
   }
 

@@ -254,9 +254,10 @@ final class ByteStreamCore: RegisteredStream {
   /// Reports the end of the request to its session and to those that wait for it.
   private func hasEnded(_ waiting: [Ended]?, _ error: AFError?) {
     guard let waiting else { return }
-    session.runs.registry.unregister(self)
+    let wasLast = session.runs.registry.unregister(self)
     for body in waiting { body(error) }
     notifyDelegate(error)
+    if wasLast { session.notifyInvalidOnce() }
   }
 
   private var reasonOfEnd: AFError {

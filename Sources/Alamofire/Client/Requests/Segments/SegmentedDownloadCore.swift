@@ -81,7 +81,7 @@ final class SegmentedDownloadCore: RegisteredStream {
   }
 
   deinit {
-    session.runs.registry.unregister(self)
+    if session.runs.registry.unregister(self) { session.notifyInvalidOnce() }
     // A download that was never started is released without an end, which would end its sequences.
     for sequence in state.withLock({ $0.progressObservers.sequences }) { sequence.finish() }
   }
@@ -396,7 +396,7 @@ final class SegmentedDownloadCore: RegisteredStream {
       return old
     }
     guard let ending else { return }
-    session.runs.registry.unregister(self)
+    let wasLast = session.runs.registry.unregister(self)
     for delay in ending.delays.values { delay.cancel() }
     for request in ending.requests.values { request.cancel() }
     if let file = ending.file { close(file, ending, result) }
@@ -413,6 +413,7 @@ final class SegmentedDownloadCore: RegisteredStream {
     observers.notify(response.progress)
     for sequence in observers.sequences { sequence.finish() }
     for handler in handlers { handler(response) }
+    if wasLast { session.notifyInvalidOnce() }
   }
 }
 
