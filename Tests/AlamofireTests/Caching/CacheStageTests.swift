@@ -414,6 +414,8 @@ import Testing
     #expect(await get { $0.proxy = .none } == "200 4 n")
     #expect(await get { $0.unixSocket = "/a" } == "200 1 c")
     #expect(await get { _ in } == "200 0 c")
+    #expect(await get { $0.unixSocket = "/\u{E9}" } == "200 5 n")
+    #expect(await get { $0.unixSocket = "/e\u{301}" } == "200 6 n", "its path is equal in Swift only")
   }
 
   @Test("Cookies of a stored response are not stored again") func cookies() async throws {

@@ -214,7 +214,7 @@ package struct CacheIndex: Sendable {
       let id = EntryID(hash: key.hash, variant: variant.number)
       // Of another URL with the same hash, as far as is known without reading.
       if let other = (held[id] ?? pending[id]?.stored)?.key,
-        inAllPartitions ? other.resource != key.resource : other != key
+        inAllPartitions ? !other.hasResource(of: key) : other != key
       {
         return []
       }

@@ -26,6 +26,15 @@ package struct CacheKey: Sendable, Hashable {
     self.init(target.url, target.origin)
   }
 
+  /// Compares bytes, because the partition names sockets and interfaces. Two of those may have names that are equal
+  /// texts in Swift.
+  package static func == (left: CacheKey, right: CacheKey) -> Bool {
+    left.hash == right.hash && left.hasResource(of: right) && left.url.hasBytes(of: right.url)
+  }
+
+  /// Whether both keys are for one URL, whatever their partitions are.
+  func hasResource(of other: CacheKey) -> Bool { resource.hasBytes(of: other.resource) }
+
   /// Returns the FNV-1a hash of ``url``, 64 bits.
   package static func hash(of url: String, _ origin: Origin) -> UInt64 {
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
