@@ -57,6 +57,14 @@ extension String {
   }
 }
 
+extension String? {
+  /// Whether both texts have the same UTF-8, or neither exists.
+  package func hasBytes(of other: String?) -> Bool {
+    guard let self, let other else { return self == nil && other == nil }
+    return self.hasBytes(of: other)
+  }
+}
+
 /// Numbers of decimal digits alone, as the grammars of HTTP have them. Swift's initializers also accept signs.
 enum DecimalNumber {
   /// Returns a number; `nil` for any other text, and for a number that is too large.

@@ -298,6 +298,28 @@ import Testing
     #expect(updated(404) == nil)
   }
 
+  @Test("Validators are compared by their bytes") func bytesOfValidators() {
+    let (letter, letters) = ("\u{E9}", "e\u{301}")
+    #expect(letter == letters, "the texts have to be equal in Swift")
+    func stored(_ name: String) -> StoredResponse { Fixture.response([(name, "\"\(letter)\"")]) }
+    func head(_ name: String, _ value: String, status: Int) -> ResponseHead {
+      ResponseHead(status: status, fields: Fixture.headers([(name, "\"\(value)\"")]))
+    }
+    for name in ["ETag", "Last-Modified"] {
+      func isUpdated(by value: String) -> Bool {
+        Validation.updated(
+          stored(name), byHead: head(name, value, status: 200), fields: Fixture.digests([]),
+          requestTime: Fixture.start + 5, responseTime: Fixture.start + 5) != nil
+      }
+      #expect(isUpdated(by: letter) && !isUpdated(by: letters), "\(name)")
+      #expect(Validation.confirms(head(name, letter, status: 304), stored(name)), "\(name)")
+      #expect(!Validation.confirms(head(name, letters, status: 304), stored(name)), "\(name)")
+    }
+    let other = Fixture.response([("ETag", "\"\(letters)\"")])
+    let offered = Validation.condition(for: [stored("ETag"), other, stored("ETag")])?.value
+    #expect(offered.map { Array($0.utf8) } == Array("\"\(letter)\", \"\(letters)\"".utf8))
+  }
+
   @Test("A HEAD response with another length than a stored body without Content-Length invalidates it")
   func lengthOfHead() {
     func isUpdated(_ stored: [(String, String)], _ fields: (String, String)...) -> Bool {

@@ -17,7 +17,9 @@ package enum Validation {
   /// server would send one of them, it responds with its tag. `nil` without a tag.
   package static func condition(for variants: [StoredResponse]) -> HTTPHeader? {
     var tags: [String] = []
-    for tag in variants.compactMap(\.entityTag) where !tags.contains(tag.text) { tags.append(tag.text) }
+    for text in variants.compactMap(\.entityTag?.text) where !tags.contains(where: text.hasBytes(of:)) {
+      tags.append(text)
+    }
     return tags.isEmpty ? nil : HTTPHeader(name: "If-None-Match", value: tags.joined(separator: ", "))
   }
 
@@ -56,7 +58,7 @@ package enum Validation {
     guard let modified = head.block.value(of: "Last-Modified") else { return true }
     // A server that validates by the tag may name a date that the stored response did not have.
     guard let own = stored.lastModified else { return stored.entityTag != nil }
-    return modified == own
+    return modified.hasBytes(of: own)
   }
 
   /// Returns the stored response updated by a 304 (RFC 9111 §3.2, §4.3.4).
@@ -108,7 +110,7 @@ package enum Validation {
     let new = head.block
     func isSame(_ name: StaticString) -> Bool {
       guard let text = new.value(of: name) else { return true }
-      return text == old.value(of: name)
+      return old.value(of: name).hasBytes(of: text)
     }
     guard head.status == stored.head.status, isSame("ETag"), isSame("Last-Modified"),
       hasSameLength(new, as: stored)
