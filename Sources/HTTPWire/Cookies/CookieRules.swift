@@ -121,7 +121,7 @@ package struct CookieRules: Sendable {
       cookie.name.isEmpty
       ? String(decoding: cookie.value.utf8.prefix { $0 != UInt8(ascii: "=") }, as: UTF8.self) : cookie.name
     let isHidden = existing.contains { old in
-      old.isSecure && old.name == name && !old.isExpired(at: now)
+      old.isSecure && old.name.hasBytes(of: name) && !old.isExpired(at: now)
         && (CookieTarget.covers(old.domain, host: cookie.domain)
           || CookieTarget.covers(cookie.domain, host: old.domain))
         && CookieTarget.isPath(cookie.path, below: old.path)

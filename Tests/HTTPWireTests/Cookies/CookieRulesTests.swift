@@ -176,6 +176,9 @@ import Testing
       #expect(jar.refusal(field, from: plain) == nil, "\(field)")
     }
     #expect(jar.refusal("a=x", from: "http://example.org/a/b") == nil)
+    jar.receive("\u{E9}=b; Secure", from: secure)
+    #expect(jar.refusal("\u{E9}=x", from: plain) == .shadowsSecureCookie)
+    #expect(jar.refusal("e\u{301}=x", from: plain) == nil, "the names are equal in Swift only")
     // A secure server can replace the cookie.
     jar.receive("a=x; Domain=example.com; Path=/a", from: secure)
     #expect(jar.field(for: plain) == "a=x")
