@@ -82,6 +82,30 @@ struct AuthenticationHistoryTests {
     #expect(PasswordCredential(user: composed, password: "p") == .init(user: composed, password: "p"))
   }
 
+  @Test("Realms and nonces that are equal as texts but not as bytes are two") func bytesOfChallenges() throws
+  {
+    func basic(_ realm: String) throws -> AuthenticationOffer { try offer(#"Basic realm="\#(realm)""#) }
+    func digest(_ nonce: String) throws -> AuthenticationOffer {
+      try offer(#"Digest realm="r", stale=true, nonce="\#(nonce)""#)
+    }
+    let (composed, decomposed) = ("\u{E9}", "e\u{301}")
+    var history = AuthenticationHistory()
+    history.recordSent(proof(try basic(composed), ann))
+    #expect(try history.mayAnswer(basic(decomposed), with: ann), "another realm has refused it")
+    history.recordSent(proof(try basic(composed), bob))
+    #expect(try !history.mayAnswer(basic(composed), with: ann))
+    #expect(try history.mayAnswer(basic(decomposed), with: ann), "another realm has refused it before")
+    history = AuthenticationHistory()
+    history.recordSent(proof(try digest(composed), ann))
+    #expect(try !history.mayAnswer(digest(composed), with: ann))
+    #expect(try history.mayAnswer(digest(decomposed), with: ann), "the nonce is new")
+    var counts = NonceCounts()
+    for nonce in [composed, decomposed] {
+      let challenge = try #require(try digest(nonce).digest)
+      #expect(counts.ticket(answering: challenge, from: server).count == 1)
+    }
+  }
+
   @Test("A rejected password is not sent by Basic") func noFallbackToBasic() throws {
     var history = AuthenticationHistory()
     history.recordSent(proof(try offer(#"Digest realm="r", nonce="1""#), ann))

@@ -62,6 +62,17 @@ struct CredentialSpacesTests {
     #expect(spaces.matches(origin, target: target).isEmpty == !isGood)
   }
 
+  @Test("Realms that are equal as texts but not as bytes are two spaces") func bytesOfRealms() throws {
+    var spaces = CredentialSpaces()
+    let realms = ["\u{E9}", "e\u{301}"]
+    for (number, realm) in realms.enumerated() {
+      spaces.accepted(
+        try proof(#"Basic realm="\#(realm)""#, ann), origin: origin, target: "/\(number)/x", nextNonce: nil)
+    }
+    let found = (0...1).map { spaces.matches(origin, target: "/\($0)/").compactMap(\.realm) }
+    #expect(found.map { $0.map { Array($0.utf8) } } == realms.map { [Array($0.utf8)] })
+  }
+
   @Test("Other origins have no credentials") func otherOrigins() throws {
     var spaces = CredentialSpaces()
     spaces.accepted(try proof(#"Basic realm="r""#, ann), origin: origin, target: "/", nextNonce: nil)

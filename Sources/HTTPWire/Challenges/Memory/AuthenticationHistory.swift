@@ -23,22 +23,19 @@ package struct AuthenticationHistory: Sendable {
   /// came from an earlier request.
   package func mayAnswer(_ offer: AuthenticationOffer, with credential: PasswordCredential) -> Bool {
     guard answers < Self.mostAnswers,
-      !refused.contains(where: { $0.credential == credential && $0.realm == offer.realm })
+      !refused.contains(where: { $0.credential == credential && $0.realm.hasBytes(of: offer.realm) })
     else { return false }
     if refusedLogins.contains(where: { $0.credential == credential && $0.scheme == offer.scheme }) {
       return false
     }
-    guard let proof, proof.credential == credential, proof.realm == nil || proof.realm == offer.realm else {
-      return true
-    }
+    guard let proof, proof.credential == credential, proof.mayBelong(to: offer.realm) else { return true }
     guard proof.scheme == offer.scheme else {
       // Do not use a weaker scheme for a credential that Digest has shown to be wrong. A refused login of the
       // connection shows nothing: a ticket, a domain or a common version of NTLM may have been missing.
       return !proof.isAnswer && !isProofWrong || proof.scheme.isOfConnection
     }
-    guard let digest = offer.digest, let ticket = proof.ticket, digest.nonce != ticket.nonce else {
-      return false
-    }
+    guard let digest = offer.digest, let ticket = proof.ticket, !digest.nonce.hasBytes(of: ticket.nonce)
+    else { return false }
     return !proof.isAnswer || (digest.isStale && staleAnswers < Self.mostStaleAnswers)
   }
 
@@ -47,7 +44,8 @@ package struct AuthenticationHistory: Sendable {
     guard let proof, let ticket = proof.ticket else { return }
     // A nonce that is offered again has not expired, so the credential is wrong (RFC 7616 §3.3).
     let isRepeated = offers.contains { offer in
-      offer.realm == proof.realm && offer.digest?.nonce == ticket.nonce && offer.digest?.isStale == false
+      guard let digest = offer.digest, offer.realm.hasBytes(of: proof.realm) else { return false }
+      return digest.nonce.hasBytes(of: ticket.nonce) && !digest.isStale
     }
     if isRepeated { isProofWrong = true }
   }
@@ -63,7 +61,7 @@ package struct AuthenticationHistory: Sendable {
     if next.isAnswer { answers += 1 }
     if let proof {
       if proof.scheme.isOfConnection { refusedLogins.append(proof) }
-      if proof.credential == next.credential, proof.realm == nil || proof.realm == next.realm {
+      if proof.credential == next.credential, proof.mayBelong(to: next.realm) {
         if proof.isAnswer, proof.scheme == next.scheme { staleAnswers += 1 }
       } else {
         failures += 1
@@ -121,6 +119,11 @@ package struct AuthenticationProof: Sendable, Equatable {
     self.isAnswer = isAnswer
   }
 
+  /// Whether it may be for a realm. Realms are compared by bytes, as servers do.
+  fileprivate func mayBelong(to realm: String?) -> Bool {
+    self.realm == nil || self.realm.hasBytes(of: realm)
+  }
+
   /// Returns the proof after one more use of its nonce, if it has one.
   fileprivate func counted() -> AuthenticationProof { ticket?.next.map(with) ?? self }
 
@@ -154,7 +157,7 @@ package struct SharedProof: Sendable {
   package mutating func ticket(
     answering challenge: DigestChallenge, from server: Origin, _ counts: inout NonceCounts
   ) -> DigestTicket {
-    guard let proof, let known = proof.ticket, known.nonce == challenge.nonce else {
+    guard let proof, let known = proof.ticket, known.nonce.hasBytes(of: challenge.nonce) else {
       return counts.ticket(answering: challenge, from: server)
     }
     let ticket = counts.ticket(answering: challenge, from: server, after: known.count)
@@ -168,7 +171,7 @@ package struct SharedProof: Sendable {
     let old = proof?.ticket
     guard proof == nil || new.isAnswer else { return }
     guard let ticket = new.ticket else { return proof = new }
-    let isSame = old?.nonce == ticket.nonce
+    let isSame = old?.nonce.hasBytes(of: ticket.nonce) == true
     let last = max(counts.last(of: ticket.nonce, from: server), isSame ? old?.count ?? 0 : 0)
     guard !isSame || ticket.count > last else { return }
     proof = new.with(ticket.counted(max(ticket.count, last)))
@@ -180,7 +183,7 @@ package struct SharedProof: Sendable {
 package struct NonceCounts: Sendable {
   private struct Key: Hashable {
     let origin: Origin
-    let nonce: String
+    let nonce: ByteText
   }
 
   private let limit: Int
@@ -195,7 +198,7 @@ package struct NonceCounts: Sendable {
 
   /// Returns the last count of a nonce; 0 if it was not used, or is forgotten.
   package func last(of nonce: String, from origin: Origin) -> UInt32 {
-    counts[Key(origin: origin, nonce: nonce)] ?? 0
+    counts[Key(origin: origin, nonce: ByteText(nonce))] ?? 0
   }
 
   /// Returns the ticket of an answer to a challenge, with the next count of its nonce.
@@ -212,7 +215,7 @@ package struct NonceCounts: Sendable {
     let used = max(ticket.count, last(of: ticket.nonce, from: origin))
     // After the last count, only the server can help, with another nonce.
     let count = used < .max ? used + 1 : 1
-    note(count, of: Key(origin: origin, nonce: ticket.nonce))
+    note(count, of: Key(origin: origin, nonce: ByteText(ticket.nonce)))
     return ticket.counted(count)
   }
 

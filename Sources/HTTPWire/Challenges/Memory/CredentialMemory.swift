@@ -115,7 +115,7 @@ package struct CredentialSpaces: Sendable {
   package mutating func ticket(after ticket: DigestTicket, origin: Origin) -> DigestTicket {
     let slot = spaces.index(forKey: origin)
     let all = slot.map { spaces.values[$0] } ?? []
-    let indices = all.indices.filter { all[$0].nonce == ticket.nonce }
+    let indices = all.indices.filter { all[$0].nonce.hasBytes(of: ticket.nonce) }
     let known = indices.map { all[$0].count }.max() ?? 0
     let next = answered.ticket(after: ticket.counted(max(ticket.count, known)), from: origin)
     if let slot { for index in indices { spaces.values[slot][index].count = next.count } }
@@ -133,7 +133,7 @@ package struct CredentialSpaces: Sendable {
     if let place = place(of: proof, realm: realm, origin: origin) {
       let domain = spaces.values[place.slot][place.index].match.digest?.domain
       // The same domain has the same prefixes, which the space has already.
-      let isSame = proof.digest != nil && domain == proof.digest?.domain
+      let isSame = proof.digest != nil && domain.hasBytes(of: proof.digest?.domain)
       let prefixes = isSame ? [] : Self.prefixes(of: proof, origin: origin, target: target)
       guard isSame || !prefixes.isEmpty else { return }
       spaces.values[place.slot][place.index]
@@ -178,7 +178,7 @@ package struct CredentialSpaces: Sendable {
   private mutating func forget(_ credential: PasswordCredential, realm: String?, origin: Origin) {
     guard var all = spaces[origin] else { return }
     let before = all.count
-    all.removeAll { $0.match.credential == credential && $0.match.realm == realm }
+    all.removeAll { $0.match.credential == credential && $0.match.realm.hasBytes(of: realm) }
     count -= before - all.count
     spaces[origin] = all.isEmpty ? nil : all
   }
@@ -200,8 +200,8 @@ package struct CredentialSpaces: Sendable {
 extension CredentialSpaces.Match {
   /// Whether the proof belongs to the same space: for Digest, also the same way to compute answers.
   fileprivate func isSame(as proof: AuthenticationProof, realm: String) -> Bool {
-    scheme == proof.scheme && self.realm == realm && credential == proof.credential && source == proof.source
-      && digest?.asksLike(proof.digest) ?? true
+    scheme == proof.scheme && self.realm.hasBytes(of: realm) && credential == proof.credential
+      && source == proof.source && digest?.asksLike(proof.digest) ?? true
   }
 }
 
@@ -209,7 +209,7 @@ extension DigestChallenge {
   fileprivate func asksLike(_ other: DigestChallenge?) -> Bool {
     guard let other else { return false }
     return algorithm == other.algorithm && isSession == other.isSession && qualities == other.qualities
-      && opaque == other.opaque && hashesUser == other.hashesUser && isUTF8 == other.isUTF8
+      && opaque.hasBytes(of: other.opaque) && hashesUser == other.hashesUser && isUTF8 == other.isUTF8
   }
 }
 
@@ -248,11 +248,11 @@ extension CredentialSpaces.Space {
   ) {
     guard let ticket = proof.ticket else { return }
     if let known = ticket.secret { secret = known }
-    guard let new = next ?? (proof.isAnswer || nonce.isEmpty || nonce == ticket.nonce ? ticket.nonce : nil)
-    else { return }
+    let isCurrent = proof.isAnswer || nonce.isEmpty || nonce.hasBytes(of: ticket.nonce)
+    guard let new = next ?? (isCurrent ? ticket.nonce : nil) else { return }
     // The answer used the nonce, unless the next one is another. A count never falls (RFC 7616 §3.4).
-    let used = max(new == ticket.nonce ? ticket.count : 0, lastCount(new))
-    guard new != nonce else {
+    let used = max(new.hasBytes(of: ticket.nonce) ? ticket.count : 0, lastCount(new))
+    guard !new.hasBytes(of: nonce) else {
       count = max(count, used)
       if proof.isAnswer { session = ticket.session }
       return
