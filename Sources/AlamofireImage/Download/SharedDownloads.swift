@@ -26,26 +26,31 @@ struct ImageWaiter: Sendable {
 
 /// Requests for the same image: the same method, URL, header fields, body, policy, timeout and credential.
 ///
-/// The URL alone would give one user what was sent to another.
+/// The URL alone would give one user what was sent to another. Texts are compared by their bytes, because two that are
+/// equal in Swift can be different ones to a server.
 struct ImageRequestKey: Hashable {
-  let method: String?
+  let method: [UInt8]?
   let url: URL?
-  let fields: [String: String]
+  let fields: [[UInt8]: [UInt8]]
   let body: Data?
   let policy: UInt
-  let timeout: TimeInterval
+  /// The bits of the interval, because one that is not a number does not equal itself.
+  let timeout: UInt64
   /// The number of times that the credential of the downloader was set before.
   let credential: Int
   /// Differs for each request with a stream, because a stream cannot be compared.
   let stream: UUID?
 
   init(_ request: URLRequest, credential: Int) {
-    method = request.httpMethod
+    method = request.httpMethod.map { Array($0.utf8) }
     url = request.url
-    fields = request.allHTTPHeaderFields ?? [:]
+    fields = Dictionary(
+      uniqueKeysWithValues: (request.allHTTPHeaderFields ?? [:]).map {
+        (Array($0.key.utf8), Array($0.value.utf8))
+      })
     body = request.httpBody
     policy = request.cachePolicy.rawValue
-    timeout = request.timeoutInterval
+    timeout = request.timeoutInterval.bitPattern
     self.credential = credential
     stream = request.httpBodyStream == nil ? nil : UUID()
   }

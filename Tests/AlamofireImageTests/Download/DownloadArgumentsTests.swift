@@ -238,6 +238,21 @@ struct DownloadArgumentsTests {
     #expect(receipts.map(\.request.isCancelled) == [true, true])
   }
 
+  @Test("Requests with other bytes in a field do not share a download", arguments: [60, Double.nan])
+  func bytesOfFields(timeout: Double) throws {
+    let downloader = ImageDownloader.isolated()
+    downloader.stop()
+    var request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:9/a")))
+    request.timeoutInterval = timeout
+    let receipts = try ["jos\u{E9}", "jose\u{301}", "jos\u{E9}"].map { user in
+      request.setValue(user, forHTTPHeaderField: "X-User")
+      return try #require(downloader.download(request))
+    }
+    #expect(downloader.counts.waiting == 2, "a server sees two names, and two requests with one of them")
+    for receipt in receipts { downloader.cancelRequest(with: receipt) }
+    #expect(downloader.counts.waiting == 0)
+  }
+
   @Test("Requests are the same if all of their parts are")
   func keys() throws {
     let url = try #require(URL(string: "http://example.com/a"))
@@ -259,8 +274,12 @@ struct DownloadArgumentsTests {
       key { $0.setValue(nil, forHTTPHeaderField: "X-Mark") }, key { $0.httpBody = Data("b".utf8) },
       key { $0.httpBody = nil }, key { $0.cachePolicy = .returnCacheDataElseLoad },
       key { $0.timeoutInterval = 7 },
+      key { $0.setValue("\u{E9}", forHTTPHeaderField: "X-Mark") },
+      key { $0.setValue("e\u{301}", forHTTPHeaderField: "X-Mark") },
     ]
-    #expect(Set(others + [key()]).count == 11)
+    #expect(Set(others + [key()]).count == 13)
+    let endless = (0..<2).map { _ in key { $0.timeoutInterval = .nan } }
+    #expect(endless[0] == endless[1], "the key of a request without a limit has to be found again")
     let streams = (0..<2).map { _ in
       key {
         $0.httpBody = nil
