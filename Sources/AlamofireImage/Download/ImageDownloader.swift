@@ -312,9 +312,12 @@ extension ImageDownloader {
 }
 
 extension URLCredential {
-  /// Whether two credentials are surely of one user.
+  /// Whether two credentials are surely of one user. Bytes are compared, because texts that are equal in Swift can be
+  /// different ones to a server.
   fileprivate func isSame(as other: URLCredential) -> Bool {
-    self === other || user != nil && user == other.user && password == other.password
+    func bytes(_ text: String?) -> [UInt8]? { text.map { Array($0.utf8) } }
+    return self === other
+      || user != nil && bytes(user) == bytes(other.user) && bytes(password) == bytes(other.password)
   }
 }
 

@@ -46,13 +46,13 @@ private final class InterruptedCache: ImageRequestCache {
 /// Downloads by one user after another.
 @Suite("Images of several users", .timeLimit(.minutes(2)))
 struct ImageUserTests {
-  /// Returns routes that answer each user with an image as wide as the name of the user.
+  /// Returns routes that answer each user with an image as wide as the name of the user has bytes.
   private static var routes: Routes {
     Routes.none.adding("/avatar") { request, _ in
       let field = request.header("Authorization")?.dropFirst("Basic ".count)
       guard let field, let decoded = Data(base64Encoded: String(field)),
         let user = String(decoding: decoded, as: UTF8.self).split(separator: ":").first,
-        let file = try? Drawing(gradientOf: user.count, 1).file(.png)
+        let file = try? Drawing(gradientOf: user.utf8.count, 1).file(.png)
       else { return Reply.status(401).with(header: "WWW-Authenticate", value: #"Basic realm="r""#) }
       return .image(file)
     }
@@ -75,6 +75,17 @@ struct ImageUserTests {
     downloader.addAuthentication(user: "robert", password: "secret")
     #expect(try await width() == 6)
     #expect(try await width() == 6)
+  }
+
+  @Test("Users whose names are equal as texts but not as bytes have their own images")
+  func bytesOfNames() async throws {
+    let server = try HTTPTestServer(routes: Self.routes)
+    let downloader = ImageDownloader.isolated()
+    let request = try URLRequest(url: server.url("/avatar").asURL())
+    downloader.addAuthentication(user: "jos\u{E9}", password: "secret")
+    #expect(try await downloader.image(for: request).pixelWidth == 5)
+    downloader.addAuthentication(user: "jose\u{301}", password: "secret")
+    #expect(try await downloader.image(for: request).pixelWidth == 6)
   }
 
   @Test("An image that arrives after the user has changed is not given to the next one", .steps)
