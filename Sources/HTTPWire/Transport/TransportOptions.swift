@@ -329,7 +329,8 @@ package struct HostLimits: Sendable, Hashable {
   package init?(_ limits: TransportOptions.RequestLimits) {
     guard limits.perHost != nil || limits.ratePerHost != nil else { return nil }
     inFlight = limits.perHost.map { max(1, $0) } ?? .max
-    rate = limits.ratePerHost
+    // A rate that is not a number would not equal itself, so that each request would have its own queue.
+    rate = limits.ratePerHost.map { .init(perSecond: $0.perSecond > 0 ? $0.perSecond : 0, burst: $0.burst) }
   }
 }
 

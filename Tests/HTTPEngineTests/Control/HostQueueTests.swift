@@ -161,6 +161,16 @@ import Testing
     }
     #expect(admitted.count == 9)
   }
+
+  @Test("A rate that is not a positive number gives each host one queue", arguments: [0, -1, Double.nan])
+  func unusableRates(rate: Double) {
+    let fixture = HostQueueFixture()
+    let profile = HostQueueFixture.profile(perHost: 1, rate: rate)
+    let exchanges = (0..<6).map { fixture.exchange(UInt64($0), of: $0 % 2, profile) }
+    let admissions = exchanges.map { fixture.queues.enqueue($0, 0) }
+    #expect(admissions == [true, true, false, false, false, false], "one request of each host is in flight")
+    #expect(fixture.queues.hostQueues.count == 2)
+  }
 }
 
 /// The queues of a loop without a thread, and exchanges that no connection carries.
