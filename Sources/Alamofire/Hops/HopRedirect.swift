@@ -127,10 +127,7 @@ extension HopLoop {
     let target = try redirectTarget(of: changed, proposed: proposed)
     var fields = (changed.allHTTPHeaderFields ?? [:]).map { HTTPHeader(name: $0.key, value: $0.value) }
     // A field that the handler has set is for its target. The others are for the target of the proposed request.
-    fields.removeAll { field in
-      !plan.keeps(field.name, to: target.origin)
-        && proposed.value(forHTTPHeaderField: field.name) == field.value
-    }
+    fields.removeAll { !plan.keeps($0.name, to: target.origin) && proposed.hasField(like: $0) }
     requests.violation = services.settings.violation(
       method: changed.httpMethod ?? "GET", own: changed.allHTTPHeaderFields, all: fields)
     let sorted = SessionSettings.withoutFraming(fields).sorted(like: request.fields)

@@ -135,12 +135,14 @@ import Testing
   {
     var request = try URLRequest(url: "http://a.test/x", method: .post, headers: ["A": "1"])
     request.httpBody = Data("body".utf8)
+    request.setValue("jos\u{E9}", forHTTPHeaderField: "B")
     var same = request
     same.cachePolicy = .reloadIgnoringLocalCacheData
     #expect(request.isSent(like: same))
     let changes: [(inout URLRequest) -> Void] = [
       { $0.url = URL(string: "http://a.test/y") }, { $0.httpMethod = "PUT" }, { $0.httpBody = nil },
       { $0.setValue("2", forHTTPHeaderField: "A") }, { $0.setValue(nil, forHTTPHeaderField: "A") },
+      { $0.setValue("1", forHTTPHeaderField: "C") }, { $0.setValue("jose\u{301}", forHTTPHeaderField: "B") },
     ]
     for (index, change) in changes.enumerated() {
       var other = request

@@ -128,6 +128,20 @@ struct RedirectHandlerTests {
     #expect(try await secrets(after: own) == ["own", nil, nil, "mine"])
   }
 
+  @Test(
+    "A handler that changes the form of a letter is obeyed",
+    arguments: ["http://a.test/next", "http://b.test/next"])
+  func bytesOfFields(url: String) async throws {
+    let fake = FakeTransport(.redirect(302, to: "/next"))
+    let response = await session(fake).request("http://a.test/", headers: ["X-Key": "jose\u{301}"])
+      .transportOptions { $0.protectedHeaders = ["x-key"] }
+      .redirect(using: leading(to: url, setting: ["X-Key": "jos\u{E9}"])).end()
+    #expect(response.error == nil)
+    let sent = try #require(fake.requests.last)
+    #expect(sent.url == url)
+    #expect(sent.value("X-Key").map { Array($0.utf8) } == Array("jos\u{E9}".utf8))
+  }
+
   @Test("Secrets stay in a request that a handler changes within the origin")
   func secretsInOrigin() async throws {
     let changed = leading(to: "http://a.test:80/other", setting: ["X-Changed": "1"])

@@ -94,7 +94,23 @@ extension URLRequest {
 
   /// Whether both are equal on the wire. Foundation's comparison ignores the fields.
   func isSent(like other: URLRequest) -> Bool {
-    url == other.url && httpMethod == other.httpMethod && httpBody == other.httpBody
-      && httpBodyStream === other.httpBodyStream && allHTTPHeaderFields == other.allHTTPHeaderFields
+    url == other.url && httpMethod.hasBytes(of: other.httpMethod) && httpBody == other.httpBody
+      && httpBodyStream === other.httpBodyStream && hasFields(of: other)
+  }
+
+  /// Whether both have the same fields. Bytes are compared, because texts that are equal in Swift can be different ones
+  /// to a server.
+  private func hasFields(of other: URLRequest) -> Bool {
+    let (own, others) = (allHTTPHeaderFields ?? [:], other.allHTTPHeaderFields ?? [:])
+    return own.count == others.count
+      && own.allSatisfy { name, value in
+        guard let place = others.index(forKey: name) else { return false }
+        return name.hasBytes(of: others[place].key) && value.hasBytes(of: others[place].value)
+      }
+  }
+
+  /// Whether it has a field with the same name, and a value with the same bytes.
+  func hasField(like field: HTTPHeader) -> Bool {
+    value(forHTTPHeaderField: field.name)?.hasBytes(of: field.value) == true
   }
 }
