@@ -194,6 +194,8 @@ package struct AlternativeTable: Sendable {
 
   /// The number of seconds for which a service that failed is not tried.
   package static let failureInterval: Int64 = 600
+  /// The number of seconds by which one thread may have read the clock earlier than another.
+  private static let clockTolerance: Int64 = 60
   /// The most services of one origin.
   package static let mostServices = 8
 
@@ -210,9 +212,15 @@ package struct AlternativeTable: Sendable {
   package func choice(for origin: Origin, now: Int64) -> AlternativeService? {
     guard let found = entries[origin] else { return nil }
     return found.first { entry in
-      entry.expiry > now
-        && failedUntil[Failure(origin: origin, service: entry.service)].map { $0 <= now } ?? true
+      let end = failedUntil[Failure(origin: origin, service: entry.service)]
+      return entry.expiry > now && end.map { !Self.isAhead($0, now) } ?? true
     }?.service
+  }
+
+  /// Whether the time of a service that failed is not over. An end that is too far away was noted before the clock was
+  /// set back, and not by the little that threads overtake each other.
+  private static func isAhead(_ end: Int64, _ now: Int64) -> Bool {
+    end > now && end <= now.later(by: failureInterval + clockTolerance)
   }
 
   /// Notes a field of an origin, which came over verified TLS.
@@ -270,7 +278,7 @@ package struct AlternativeTable: Sendable {
   /// Notes that a service could not be connected to, or does not belong to the origin.
   package mutating func failed(_ service: AlternativeService, of origin: Origin, now: Int64) {
     if failedUntil.count >= max(limit, Self.mostServices) {
-      failedUntil = failedUntil.filter { $0.value > now }
+      failedUntil = failedUntil.filter { Self.isAhead($0.value, now) }
       if failedUntil.count >= max(limit, Self.mostServices) { failedUntil.removeAll() }
     }
     failedUntil[Failure(origin: origin, service: service)] = now.later(by: Self.failureInterval)

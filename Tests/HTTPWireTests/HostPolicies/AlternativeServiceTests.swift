@@ -109,6 +109,15 @@ struct AlternativeServiceTests {
     #expect(table.isEmpty)
   }
 
+  @Test("A failed service is used again after the clock was set back") func clockSetBack() throws {
+    var table = try table(#"h2="alt.test:9443""#)
+    table.failed(service, of: origin, now: 80_000)
+    #expect(table.choice(for: origin, now: 79_990) == nil, "a thread may have read the clock earlier")
+    #expect(table.choice(for: origin, now: 80_000 - 3_600) == service)
+    #expect(table.choice(for: origin, now: 80_000 + AlternativeTable.failureInterval - 1) == nil)
+    #expect(table.choice(for: origin, now: 80_000 + AlternativeTable.failureInterval) == service)
+  }
+
   @Test("The number of services is limited") func limit() throws {
     let many = (0..<20).map { "h2=\":\(9000 + $0)\"" }.joined(separator: ",")
     var table = try table(many, limit: 2)
