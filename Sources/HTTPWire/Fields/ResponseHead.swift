@@ -148,8 +148,17 @@ package struct FieldBlock: Sendable, Equatable {
     return found
   }
 
-  /// The time in seconds since the response left its origin (`Age`, RFC 9111 §5.1); 0 without a valid field.
-  package var age: Int64 { value(of: "Age").flatMap { DecimalNumber.whole($0) } ?? 0 }
+  /// The time in seconds since the response left its origin: the first value of `Age` (RFC 9111 §5.1), at most
+  /// ``longestAge``. It is 0 without a valid field.
+  package var age: Int64 {
+    guard let text = value(of: "Age") else { return 0 }
+    let first = text.prefix { $0 != "," }.filter { $0 != " " && $0 != "\t" }
+    guard !first.isEmpty, first.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else { return 0 }
+    return min(Int64(first) ?? Self.longestAge, Self.longestAge)
+  }
+
+  /// The age for which a larger one counts (RFC 9111 §1.2.2).
+  private static let longestAge: Int64 = 1 << 31
 
   /// Visits the elements of all fields of this name, without the white space around each; empty ones are left out (RFC
   /// 9110 §5.6.1). Allocates nothing.

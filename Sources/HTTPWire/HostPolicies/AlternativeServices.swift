@@ -49,7 +49,7 @@ public final class AlternativeServices: Sendable, Hashable {
     guard origin.scheme == "https", !values.isEmpty, head.status != Self.misdirected,
       let field = AlternativeField(values.joined(separator: ","))
     else { return }
-    let age = head.block.value(of: "Age").flatMap(StrictScanner.seconds) ?? 0
+    let age = head.block.age
     storage.change { $0.note(field, of: origin, age: age, now: $1) }
   }
 

@@ -145,10 +145,12 @@ import Testing
     gate.open()
   }
 
-  @Test("The time that an answer has spent in a cache counts") func agedAnswer() async throws {
+  @Test(
+    "The time that an answer has spent in a cache counts", arguments: ["60", "60, 0", "99999999999999999999"])
+  func agedAnswer(age: String) async throws {
     let names = service(["shop.example": [.loopback4]])
     // The addresses are valid for a minute.
-    names.add(HTTPHeader(name: "Age", value: "60"))
+    names.add(HTTPHeader(name: "Age", value: age))
     let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
     let server = try HTTPTestServer()
     let client = client(doh)

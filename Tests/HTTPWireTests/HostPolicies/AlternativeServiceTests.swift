@@ -212,6 +212,16 @@ struct AlternativeServiceTests {
     #expect(table.isEmpty)
   }
 
+  @Test("The age of a response counts", arguments: [("50", true), ("70", false), ("70, 0", false)])
+  func ageOfResponse(age: String, isUsed: Bool) {
+    let services = AlternativeServices(storage: MemoryStorage(AlternativeTable(limit: 10)))
+    let fields = [
+      HTTPHeader(name: "Alt-Svc", value: #"h2="alt.test:9443"; ma=60"#), HTTPHeader(name: "Age", value: age),
+    ]
+    services.note(ResponseHead(status: 200, fields: fields), of: origin)
+    #expect((services.choice(for: origin) == service) == isUsed)
+  }
+
   @Test("Only secure responses are read") func secureResponses() throws {
     let services = AlternativeServices(storage: MemoryStorage(AlternativeTable(limit: 10)))
     let head = ResponseHead(

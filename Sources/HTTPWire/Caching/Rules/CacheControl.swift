@@ -228,15 +228,8 @@ package struct Freshness: Sendable, Equatable {
     guard now + clockTolerance >= stored.responseTime else { return CacheControl.forever }
     let apparent = max(0, stored.responseTime - stored.date)
     let delay = max(0, stored.responseTime - stored.requestTime)
-    let corrected = ageValue(of: stored.head) + delay
+    let corrected = stored.head.block.age + delay
     return clamped(max(apparent, corrected) + max(0, now - stored.responseTime))
-  }
-
-  /// Returns the first `Age` value; an invalid one is ignored (RFC 9111 §5.1).
-  private static func ageValue(of head: ResponseHead) -> Int64 {
-    guard let text = head.block.value(of: "Age") else { return 0 }
-    let first = text.prefix { $0 != "," }.filter { $0 != " " && $0 != "\t" }
-    return CacheControl.seconds(first) ?? 0
   }
 
   private static func clamped(_ seconds: Int64) -> Int64 { min(max(0, seconds), CacheControl.forever) }
