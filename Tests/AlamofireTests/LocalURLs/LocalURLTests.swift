@@ -141,6 +141,16 @@ import Testing
     #expect(code(await session().request("file:").serializingData().response.error) == .badURL)
   }
 
+  @Test("A path that is not UTF-8 does not read another file") func pathOfBytes() async throws {
+    let file = try folder.file("\u{FFFD}", Data("x".utf8))
+    #expect(await session().request(file).serializingString().response.value == "x")
+    for byte in ["%FF", "%80", "%C3"] {
+      let other = file.absoluteString.replacingOccurrences(of: "%EF%BF%BD", with: byte)
+      #expect(other.hasSuffix(byte))
+      #expect(code(await session().request(other).serializingData().response.error) == .badURL, "\(byte)")
+    }
+  }
+
   @Test("A file without permission is not read") func permissions() async throws {
     let file = try folder.file("secret")
     try FileManager.default.setAttributes([.posixPermissions: 0], ofItemAtPath: file.path)

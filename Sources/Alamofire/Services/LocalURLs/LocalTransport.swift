@@ -143,9 +143,13 @@ struct LocalContent {
       throw TransportFailure(
         .unsupportedURL, "A file: URL must name a file of this machine; leave out its host.")
     }
-    let path = PercentDecoding.text(reference.path)
-    guard path.hasPrefix("/"), !path.utf8.contains(0) else {
+    let bytes = PercentDecoding.bytes(reference.path.utf8)
+    guard bytes.first == UInt8(ascii: "/"), !bytes.contains(0) else {
       throw TransportFailure(.badURL, "A file: URL needs an absolute path, such as file:///tmp/people.json.")
+    }
+    // Foundation's paths are texts. With other bytes replaced, the path would name another file.
+    guard let path = String(validating: bytes, as: UTF8.self) else {
+      throw TransportFailure(.badURL, "The path of a file: URL must be UTF-8; rename the file.")
     }
     return path
   }
