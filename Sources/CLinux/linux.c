@@ -20,9 +20,10 @@ int linux_stream_socket(int family) { return socket(family, SOCK_STREAM | SOCK_C
 
 int linux_semaphore_wait(void *semaphore, int seconds) {
   struct timespec end;
-  clock_gettime(CLOCK_REALTIME, &end);
+  clock_gettime(CLOCK_MONOTONIC, &end);
   end.tv_sec += seconds;
-  return sem_timedwait(semaphore, &end);
+  // sem_timedwait would wait by the calendar, which can be set back by a day.
+  return sem_clockwait(semaphore, CLOCK_MONOTONIC, &end);
 }
 
 const int linux_no_signal = MSG_NOSIGNAL;

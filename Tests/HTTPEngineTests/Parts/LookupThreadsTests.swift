@@ -1,4 +1,5 @@
 import Dispatch
+import FoundationEssentials
 import Synchronization
 import Testing
 
@@ -129,6 +130,46 @@ import Testing
       threads.run { count.add() }
       #expect(count.value == number)
     }
+  }
+
+  /// Whether the system shows what its threads wait for.
+  private static let showsCalls = callText(of: "thread-self") != nil
+
+  /// Returns the call in which a thread waits, or `running`; `nil` if there is no such thread.
+  private static func callText(of thread: String) -> String? {
+    try? String(contentsOfFile: "/proc/\(thread)/syscall", encoding: .utf8)
+  }
+
+  /// Returns the operation of a thread that waits with `futex` until a time; `nil` of any other one.
+  private static func timedWait(_ call: String) -> UInt64? {
+    let words = call.split(separator: " ")
+    guard words.count > 2, let operation = UInt64(words[2].dropFirst(2), radix: 16) else { return nil }
+    let (futex, waitUntil): (Set<Substring>, UInt64) = (["202", "98"], 9)
+    return futex.contains(words[0]) && operation & 0x7F == waitUntil ? operation : nil
+  }
+
+  /// Checks the call in which the thread waits, because its effect would show only after the calendar is set.
+  @Test(
+    "A thread waits for work by a clock that is never set", .enabled(if: LookupThreadsTests.showsCalls))
+  func clock() async throws {
+    let threads = LookupThreads(mostThreads: 1)
+    var operation: UInt64?
+    while operation == nil {
+      let link = await withCheckedContinuation { (continuation: CheckedContinuation<String?, Never>) in
+        threads.run {
+          let link = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/thread-self")
+          continuation.resume(returning: link)
+        }
+      }
+      let thread = try #require(link)
+      // The thread is gone after some seconds, and then another one is asked.
+      while operation == nil, let call = Self.callText(of: thread) {
+        operation = Self.timedWait(call)
+        await Task.yield()
+      }
+    }
+    let calendar: UInt64 = 0x100
+    #expect(try #require(operation) & calendar == 0, "the wait lasts longer if the calendar is set back")
   }
 
   private final class Counter: Sendable {
