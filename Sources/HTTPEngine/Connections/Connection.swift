@@ -11,9 +11,9 @@ protocol Connection: AnyObject {
   var facts: ConnectionFacts { get }
   /// Whether the connection carries several exchanges at a time.
   var multiplexes: Bool { get }
-  /// The time at which the connection became idle.
+  /// The time at which the connection became idle, by ``LoopState/elapsed``.
   var idleSince: UInt64 { get }
-  /// The time until which the idle connection is used again.
+  /// The time by that clock until which the idle connection is used again.
   var idleLimit: UInt64 { get }
 
   /// Continues to move the bytes of an exchange that had to wait.

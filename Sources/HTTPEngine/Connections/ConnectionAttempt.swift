@@ -130,7 +130,7 @@ final class ConnectionAttempt {
   }
 
   private func find(_ host: String, _ question: Question, known: [IPAddress]?) {
-    guard let addresses = known ?? core.resolver.knownAddresses(of: host, core.now) else {
+    guard let addresses = known ?? core.resolver.knownAddresses(of: host, core.elapsed) else {
       return lookUp(host, question)
     }
     found(addresses, for: question, nil)

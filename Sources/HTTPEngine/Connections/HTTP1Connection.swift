@@ -33,7 +33,7 @@ final class HTTP1Connection: Connection {
   @exclusivity(unchecked) var machine: HTTP1Exchange?
   @exclusivity(unchecked) var reader = HTTP1Reader(method: "GET")
   /// Whether it was established in this turn of the loop, so that the server cannot have given it up.
-  var isFresh: Bool { !isUsed && idleSince >= table.now }
+  var isFresh: Bool { !isUsed && idleSince >= table.elapsed }
   /// Whether it has carried an exchange.
   @exclusivity(unchecked) private(set) var isUsed = false
 
@@ -317,8 +317,8 @@ final class HTTP1Connection: Connection {
   }
 
   private func noteIdle() {
-    idleSince = table.now
-    let end = table.now.addingReportingOverflow(Clock.nanoseconds(idleTime))
+    idleSince = table.elapsed
+    let end = idleSince.addingReportingOverflow(Clock.nanoseconds(idleTime))
     idleLimit = end.overflow ? .max : end.partialValue
   }
 

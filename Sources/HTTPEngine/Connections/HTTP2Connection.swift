@@ -100,7 +100,7 @@ final class HTTP2Connection: Connection {
   /// Carries an exchange. Its head is sent at the end of the turn. Returns false if no stream is free.
   func start(_ exchange: Exchange) -> Bool {
     guard freeStreams > 0 else { return false }
-    if isIdle, idleSince < table.now { mayHaveEnded = true }
+    if isIdle, idleSince < table.elapsed { mayHaveEnded = true }
     exchange.mayFollowAnEnd = mayHaveEnded
     let isReused = isUsed || mayHaveEnded
     guard let streamed = StreamedExchange(exchange, on: self, isReused: isReused) else { return false }
@@ -134,8 +134,8 @@ final class HTTP2Connection: Connection {
   }
 
   private func noteIdle() {
-    idleSince = table.now
-    let end = table.now.addingReportingOverflow(Clock.nanoseconds(ConnectionPersistence.longestIdleTime))
+    idleSince = table.elapsed
+    let end = idleSince.addingReportingOverflow(Clock.nanoseconds(ConnectionPersistence.longestIdleTime))
     idleLimit = end.overflow ? .max : end.partialValue
   }
 

@@ -92,7 +92,7 @@ final class Pool {
   /// Returns the connection that was used last, if it is idle and no other rule applies.
   private func connectionAtOnce(for exchange: Exchange) -> HTTP1Connection? {
     guard !waiting.hasActive, multiplexed.isEmpty, !isAssigning, !exchange.needsNewConnection,
-      !exchange.flow.isSuspended, let limit = idle.last?.idleLimit, limit > table.now
+      !exchange.flow.isSuspended, let limit = idle.last?.idleLimit, limit > table.elapsed
     else { return nil }
     noteBusy()
     return idle.removeLast()
@@ -334,15 +334,15 @@ final class Pool {
 
   /// Closes idle connections that are too old to be used.
   private func dropExpired() {
-    while let last = idle.last, last.idleLimit <= table.now { last.close() }
-    for connection in multiplexed where connection.isIdle && connection.idleLimit <= table.now {
+    while let last = idle.last, last.idleLimit <= table.elapsed { last.close() }
+    for connection in multiplexed where connection.isIdle && connection.idleLimit <= table.elapsed {
       connection.close()
     }
   }
 
-  /// Closes the idle connections that have expired. Returns the time of the next check.
+  /// Closes the idle connections that have expired. Returns the time of the next check, by ``LoopExchanges/elapsed``.
   func sweep() -> UInt64 {
-    for connection in idleConnections where connection.idleLimit <= table.now { connection.close() }
+    for connection in idleConnections where connection.idleLimit <= table.elapsed { connection.close() }
     return idleConnections.reduce(.max) { min($0, $1.idleLimit) }
   }
 

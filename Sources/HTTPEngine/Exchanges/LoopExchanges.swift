@@ -41,6 +41,7 @@ final class LoopExchanges {
   @exclusivity(unchecked) private var changedPools: [Pool] = []
   /// The time of the next search for what has expired.
   @exclusivity(unchecked) private var nextSweep: UInt64 = .max
+  /// The time of the next search for connections that have been idle too long, by ``elapsed``.
   @exclusivity(unchecked) private var nextIdleSweep: UInt64 = .max
   /// The number of connections without an exchange.
   @exclusivity(unchecked) var idleCount = 0
@@ -60,11 +61,12 @@ final class LoopExchanges {
   }
 
   @inline(__always) var now: UInt64 { state.now }
+  @inline(__always) var elapsed: UInt64 { state.elapsed }
   var isEmpty: Bool { exchanges.isEmpty }
   /// The time until which the loop may sleep.
-  var expiry: UInt64 { min(nextSweep, nextIdleSweep) }
+  var expiry: UInt64 { min(nextSweep, idleExpiry) }
   /// The time at which the first connection without an exchange is to be closed.
-  var idleExpiry: UInt64 { nextIdleSweep }
+  var idleExpiry: UInt64 { state.monotonic(nextIdleSweep) }
   /// Whether something is to be done before the loop waits. A connection that settles needs a poll of the sockets. The
   /// loop has to stay awake for that only if an exchange waits for the connection.
   var isBusy: Bool {
@@ -396,7 +398,7 @@ extension LoopExchanges {
       for pool in changed { pool.assign() }
     }
     if now >= nextSweep { sweep() }
-    if now >= nextIdleSweep { sweepIdle() }
+    if elapsed >= nextIdleSweep { sweepIdle() }
   }
 
   /// Lets the connection be used again after the next look at the sockets.
@@ -474,7 +476,7 @@ extension LoopExchanges {
   /// Keeps to the largest number of idle connections, and notes when the connection is too old.
   ///
   /// - Parameters:
-  ///   - limit: The time at which it is too old.
+  ///   - limit: The time at which it is too old, by ``elapsed``.
   ///   - connections: The largest number of connections to its host.
   func noteIdle(until limit: UInt64, connections: Int) {
     nextIdleSweep = min(nextIdleSweep, limit)

@@ -251,7 +251,8 @@ struct LoopTransferControl: TransferControl {
   func setPriority(_ priority: Float) { loop.post(.setPriority(ticket: ticket, priority)) }
 }
 
-/// The two clocks of the engine: the monotonic clock for timeouts, and the calendar's.
+/// The clocks of the engine: the monotonic clock for timeouts, one that goes on while the machine sleeps for ages, and
+/// the calendar's.
 package enum Clock {
   /// Returns the monotonic time in nanoseconds.
   @inline(__always)
@@ -262,6 +263,14 @@ package enum Clock {
   /// Returns the time after a duration, at most the end of the clock.
   package static func now(plus duration: Duration) -> UInt64 {
     (MonotonicTime.now + duration).nanoseconds
+  }
+
+  /// Returns the time since the system started, in nanoseconds. Unlike the monotonic time, it goes on while the machine
+  /// sleeps.
+  package static func sinceBoot() -> UInt64 {
+    var time = timespec()
+    clock_gettime(CLOCK_BOOTTIME, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
   }
 
   /// Returns the seconds since 1970.

@@ -43,6 +43,8 @@ final class LoopCore {
 
   /// The time of this turn of the loop.
   var now: UInt64 { state.now }
+  /// The time of this turn for ages: ``LoopState/elapsed``.
+  var elapsed: UInt64 { state.elapsed }
   var isShutDown: Bool { state.isShutDown }
 
   // MARK: The loop
@@ -60,7 +62,7 @@ final class LoopCore {
     while true {
       owner.takeInbox(jobs: &jobs, commands: &commands)
       // Read the clock after the inbox, so that requests cannot begin before they were created.
-      state.now = Clock.now()
+      state.begin(at: Clock.now())
       turn &+= 1
       if hasWork { idleSince = now }
       work()
@@ -225,10 +227,61 @@ final class LoopCore {
 /// question by way of the loop would count references. Belongs to the loop's thread.
 final class LoopState {
   /// The time of this turn of the loop.
-  @exclusivity(unchecked) var now: UInt64 = Clock.now()
+  @exclusivity(unchecked) var now: UInt64
+  @exclusivity(unchecked) private var sleep: SleepMeter
+  /// Returns the time that includes the sleep of the machine. Tests replace it.
+  @exclusivity(unchecked) var sinceBoot: () -> UInt64 = { Clock.sinceBoot() }
   @exclusivity(unchecked) var isShutDown = false
   /// Whether an exchange has ended, or a stream has delivered bytes, since the loop last yielded.
   @exclusivity(unchecked) var hasAnswered = false
+
+  init() {
+    let start = Clock.now()
+    now = start
+    sleep = SleepMeter(now: start, sinceBoot: Clock.sinceBoot())
+  }
+
+  /// The time of this turn by a clock that goes on while the machine sleeps. Servers do not sleep with it, so the ages
+  /// of connections and names are differences of this time.
+  @inline(__always) var elapsed: UInt64 { now &+ sleep.time }
+
+  /// Begins a turn of the loop at a monotonic time.
+  @inline(__always)
+  func begin(at time: UInt64) {
+    if time &- now >= SleepMeter.shortestSleep { noteSleep() }
+    now = time
+  }
+
+  /// Reads the monotonic clock last: if the thread has to wait for its processor in between, that is no sleep.
+  private func noteSleep() {
+    let sinceBoot = sinceBoot()
+    sleep.note(now: Clock.now(), sinceBoot: sinceBoot)
+  }
+
+  /// Returns the monotonic time of a time for ages, if the machine does not sleep until then.
+  func monotonic(_ time: UInt64) -> UInt64 { time == .max ? .max : time - min(time, sleep.time) }
+}
+
+/// Measures the time that the machine sleeps, which the monotonic clock does not count. Pure: the owner reads the
+/// clocks, in nanoseconds.
+struct SleepMeter {
+  /// Falling asleep and waking up take longer than this. A loop that began its last turn a shorter time ago has not
+  /// slept, and need not read a second clock.
+  static let shortestSleep: UInt64 = 1_000_000
+  /// A smaller change of the difference may come from the time between the readings of both clocks.
+  private static let tolerance: UInt64 = 1_000_000_000
+
+  /// The time asleep since the meter was made, to about a second. It never falls.
+  private(set) var time: UInt64 = 0
+  /// The difference of the clocks when the meter was made.
+  private let lead: UInt64
+
+  init(now: UInt64, sinceBoot: UInt64) { lead = sinceBoot &- now }
+
+  mutating func note(now: UInt64, sinceBoot: UInt64) {
+    let slept = Int64(bitPattern: sinceBoot &- now &- lead)
+    if slept > 0, UInt64(slept) >= time + Self.tolerance { time = UInt64(slept) }
+  }
 }
 
 /// The bandwidth of a session, and the exchanges that wait for bandwidth. Belongs to the loop's thread.

@@ -81,6 +81,10 @@ final class NameCache: Sendable {
 
   /// The addresses and the look-ups. The threads of requests and of look-ups use them.
   private let state = TrackedMutex(State())
+  /// The clock for the ages of addresses. It goes on while the machine sleeps, which may wake up in another network.
+  private let clock: @Sendable () -> UInt64
+
+  init(clock: @escaping @Sendable () -> UInt64 = { Clock.sinceBoot() }) { self.clock = clock }
 
   /// Returns the addresses of a name, or the end of the wait for them. The cancellation of the current task ends its
   /// wait. A look-up for which nothing waits any more is cancelled.
@@ -117,7 +121,7 @@ final class NameCache: Sendable {
   private func place(
     of waiter: FirstValue<LookupEnd>, _ question: Question, until deadline: MonotonicTime?
   ) -> Place {
-    let now = Clock.now()
+    let now = clock()
     return state.withLock { state in
       if let entry = state.entries[question.key], entry.end > now { return .known(entry.addresses) }
       guard deadline.map({ $0 > .now }) ?? true else { return .late }
@@ -143,9 +147,10 @@ final class NameCache: Sendable {
 
   /// Passes the answer of a look-up to those that wait for it.
   private func finished(_ question: Question, _ number: UInt64, _ answer: Result<Found, TransportFailure>) {
+    let now = clock()
     let waiters = state.withLock { state -> [FirstValue<LookupEnd>] in
       guard let lookup = state.remove(number, question) else { return [] }
-      if case .success(let found) = answer { Self.store(found, question.key, &state.entries) }
+      if case .success(let found) = answer { Self.store(found, question.key, &state.entries, now) }
       return Array(lookup.waiters.values)
     }
     for waiter in waiters { waiter.give(.answer(answer.map(\.addresses))) }
@@ -165,9 +170,8 @@ final class NameCache: Sendable {
     task?.cancel()
   }
 
-  private static func store(_ found: Found, _ key: Key, _ entries: inout [Key: Entry]) {
+  private static func store(_ found: Found, _ key: Key, _ entries: inout [Key: Entry], _ now: UInt64) {
     guard found.seconds > 0 else { return }
-    let now = Clock.now()
     if entries.count >= capacity {
       entries = entries.filter { $0.value.end > now }
       if entries.count >= capacity { entries.removeAll() }

@@ -6,7 +6,8 @@ import HTTPWire
 /// The addresses of names, as one loop knows them. Belongs to the loop's thread.
 ///
 /// A name is looked up once for all that wait for it. Its addresses are cached for a minute, or until a connection to
-/// them has failed. So a host that moves is found at its new address. A failed look-up is not cached.
+/// them has failed. So a host that moves is found at its new address. A failed look-up is not cached. The minute goes
+/// on while the machine sleeps, which may wake up in another network: the callers pass ``LoopState/elapsed``.
 final class Resolver {
   typealias Answer = Result<[IPAddress], HostLookup.Failure>
 
@@ -58,7 +59,7 @@ final class Resolver {
     waiting[host] = Lookup(waiters: [waiter])
     waiting[host]?.number = threads.run { [weak owner, find] in
       let answer = find(host)
-      owner?.post(.run { $0.resolver.finished(host, answer, $0.now) })
+      owner?.post(.run { $0.resolver.finished(host, answer, $0.elapsed) })
     }
   }
 

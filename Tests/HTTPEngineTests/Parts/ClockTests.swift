@@ -1,3 +1,4 @@
+import Glibc
 import HTTPEngine
 import Testing
 
@@ -26,5 +27,15 @@ import Testing
     #expect(zip(times, times.dropFirst()).allSatisfy { $0 <= $1 })
     #expect(Clock.now() > 0)
     #expect(Clock.wall() > 1_700_000_000)
+  }
+
+  @Test("The clock for ages is the one that goes on while the machine sleeps") func sinceBoot() {
+    func system() -> UInt64 {
+      var time = timespec()
+      clock_gettime(CLOCK_BOOTTIME, &time)
+      return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+    }
+    let (before, time, after) = (system(), Clock.sinceBoot(), system())
+    #expect(before <= time && time <= after)
   }
 }
