@@ -15,7 +15,7 @@ package enum TemporaryFiles {
   private static let lockSuffix = ".lock"
 
   /// The owner of each folder that this process has used; `nil` if no lock could be acquired.
-  private static let owners = TrackedMutex<[String: String?]>([:])
+  private static let owners = TrackedMutex<[ByteText: String?]>([:])
 
   /// Returns the path of a new temporary file in `folder`; the file is not created. The owner removes the file, or
   /// renames it to a name without an owner if it is to outlive the process.
@@ -23,9 +23,9 @@ package enum TemporaryFiles {
   /// - Parameter suffix: The end of the name, such as `.part`.
   package static func path(in folder: String, suffix: String) -> String {
     let (owner, isFirst) = owners.withLock { owners in
-      if let owner = owners[folder] { return (owner, false) }
+      if let owner = owners[ByteText(folder)] { return (owner, false) }
       let owner = makeOwner(in: folder)
-      owners[folder] = .some(owner)
+      owners[ByteText(folder)] = .some(owner)
       return (owner, true)
     }
     // This runs on another thread because a folder can have many entries.

@@ -74,6 +74,20 @@ import Testing
     cache.settle()
   }
 
+  @Test("Folders whose names are equal as texts but not as bytes have their own failed removals")
+  func bytesOfFolders() {
+    let failed = FailedRemovals()
+    let (folder, other) = ("/cache/\u{E9}", "/cache/e\u{301}")
+    failed.add("a", in: folder)
+    #expect(failed.hides("a", in: folder) && !failed.hides("a", in: other) && !failed.hidesAny(in: other))
+    failed.replaced("a", in: other)
+    failed.removed("a", in: other)
+    #expect(failed.hides("a", in: folder), "the file in the other folder was removed")
+    #expect(failed.hidden(of: ["a"], in: other).isEmpty && failed.names(in: folder) == ["a"])
+    failed.addAll(in: other)
+    #expect(failed.hides("b", in: other) && !failed.hides("b", in: folder))
+  }
+
   @Test("A file that cannot be read temporarily is not removed") func unreadableFile() async throws {
     let cache = cache()
     #expect(await get(cache, "one") == "one")

@@ -37,6 +37,20 @@ struct TemporaryFileTests {
     #expect(try left() == [])
   }
 
+  @Test("Folders whose names are equal as texts but not as bytes have their own locks")
+  func bytesOfFolders() throws {
+    let temporary = try TemporaryFolder()
+    defer { withExtendedLifetime(temporary) {} }
+    for name in ["\u{E9}", "e\u{301}"] {
+      let folder = temporary.url.path + "/" + name
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+      let path = TemporaryFiles.path(in: folder, suffix: ".part")
+      let lock = try FileManager.default.contentsOfDirectory(atPath: folder).first { $0.hasSuffix(".lock") }
+      let name = try #require(lock, "without a lock, no process removes the files of a killed one")
+      #expect(path.hasPrefix("\(folder)/\(name.dropLast(".lock".count))_"))
+    }
+  }
+
   @Test("Files of this process, of links and of other names are not orphans", .steps)
   func filesInUse() async throws {
     let temporary = try TemporaryFolder()

@@ -315,9 +315,10 @@ final class FailedRemovals: Sendable {
   }
 
   /// The files that could not be removed, by folder.
-  private let folders = Mutex<[String: Folder]>([:])
+  private let folders = Mutex<[ByteText: Folder]>([:])
 
   func add(_ name: String, in folder: String) {
+    let folder = ByteText(folder)
     folders.withLock { folders in
       folders[folder, default: Folder()].names.insert(name)
       folders[folder]?.survivors?.remove(name)
@@ -326,7 +327,7 @@ final class FailedRemovals: Sendable {
 
   /// Marks all files of a folder as removed, whatever their names are.
   func addAll(in folder: String) {
-    folders.withLock { $0[folder, default: Folder()].survivors = [] }
+    folders.withLock { $0[ByteText(folder), default: Folder()].survivors = [] }
   }
 
   /// Unmarks a file that was replaced.
@@ -336,6 +337,7 @@ final class FailedRemovals: Sendable {
   func removed(_ name: String, in folder: String) { forget(name, in: folder, survives: false) }
 
   private func forget(_ name: String, in folder: String, survives: Bool) {
+    let folder = ByteText(folder)
     folders.withLock { folders in
       guard folders[folder] != nil else { return }
       folders[folder]?.names.remove(name)
@@ -346,6 +348,7 @@ final class FailedRemovals: Sendable {
 
   /// Returns the removed ones among the names of a folder's files.
   func hidden(of names: [String], in folder: String) -> Set<String> {
+    let folder = ByteText(folder)
     folders.withLock { folders in
       guard let known = folders[folder] else { return [] }
       let hidden = Set(names.filter { known.hides($0) })
@@ -354,13 +357,13 @@ final class FailedRemovals: Sendable {
     }
   }
 
-  func hidesAny(in folder: String) -> Bool { folders.withLock { $0[folder] != nil } }
+  func hidesAny(in folder: String) -> Bool { folders.withLock { $0[ByteText(folder)] != nil } }
 
   func hides(_ name: String, in folder: String) -> Bool {
-    folders.withLock { $0[folder]?.hides(name) == true }
+    folders.withLock { $0[ByteText(folder)]?.hides(name) == true }
   }
 
-  func names(in folder: String) -> Set<String> { folders.withLock { $0[folder]?.names ?? [] } }
+  func names(in folder: String) -> Set<String> { folders.withLock { $0[ByteText(folder)]?.names ?? [] } }
 }
 
 /// The files of a folder, without the ``FailedRemovals``. Their removal is tried again whenever the folder could be
