@@ -104,8 +104,10 @@ extension Exchange {
     values.decodedBodyBytes = count.received
     values.localPort = facts?.localPort ?? 0
     values.remotePort = facts?.remotePort ?? 0
+    // Without a head, only the connection says which version carried the request.
+    let version: HTTPVersion = connection?.multiplexes == true ? .http2 : .http1_1
     return TransferMetrics(
-      values: values, version: head?.version ?? .http1_1, connection: facts?.details ?? .unknown,
+      values: values, version: head?.version ?? version, connection: facts?.details ?? .unknown,
       requestHead: sentHead.isEmpty ? nil : String(decoding: sentHead, as: UTF8.self))
   }
 }
