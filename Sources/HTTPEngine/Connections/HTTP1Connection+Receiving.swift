@@ -47,6 +47,8 @@ extension HTTP1Connection {
       let start = position
       let isBody = exchange.head != nil
       let step = reader.read(bytes, from: &position)
+      // Not at the end of the exchange, because a limit or a cancellation may end it.
+      exchange.sizes.responseHead = Int64(reader.headSize)
       note(UnsafeRawBufferPointer(rebasing: bytes[start..<position]), isBody: isBody, of: exchange)
       switch step {
       case .needsMore: return mayWrite()

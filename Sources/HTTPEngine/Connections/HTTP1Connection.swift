@@ -244,7 +244,6 @@ final class HTTP1Connection: Connection {
   func complete(reuse: Bool) {
     guard let exchange else { return }
     if let step = exchange.login?.next { return roundEnded(step, of: exchange, keepsConnection: reuse) }
-    exchange.sizes.responseHead = Int64(reader.headSize)
     let outcome = exchange.completed()
     leave(reuse: reuse && !exchange.bindsConnection)
     table.end(exchange, outcome)
@@ -255,7 +254,6 @@ final class HTTP1Connection: Connection {
     guard let exchange else { return close() }
     // The caller did not want the rest of this body, so losing it is not a failure.
     guard exchange.dropped == nil else { return complete(reuse: false) }
-    exchange.sizes.responseHead = Int64(reader.headSize)
     let failure = failure.with(metrics: exchange.metrics())
     leave(reuse: false)
     table.end(exchange, .failure(failure))

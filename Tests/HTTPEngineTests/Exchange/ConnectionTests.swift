@@ -194,4 +194,27 @@ import Testing
     #expect(values.responseHeaderBytes == Int64(head.utf8.count))
     #expect(values.responseBodyBytes == Int64(body.utf8.count) && values.decodedBodyBytes == 2)
   }
+
+  @Test("Sizes count the head of a response that does not come to its end", arguments: [false, true])
+  func sizesOfHead(isDropped: Bool) async throws {
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"
+    let server = try StreamTestServer { connection in
+      _ = try connection.readHead()
+      try connection.write(head + "12345")
+      connection.waitForEnd()
+    }
+    let client = Client()
+    let url = "http://127.0.0.1:\(server.port)/"
+    let values: TransferMetrics.Values?
+    if isDropped {
+      // The rest of a body that is discarded is waited for only briefly.
+      values = try await client.get(url, watcher: Watcher(disposition: .discard)).metrics.values
+    } else {
+      let watcher = Watcher(onHead: { $0.cancel() })
+      values = try await client.failure(of: client.request(url), watcher: watcher).metrics?.values
+    }
+    #expect(
+      values?.responseHeaderBytes == Int64(head.utf8.count),
+      "the head does not count unless the exchange ends with its response")
+  }
 }
