@@ -221,9 +221,7 @@ final class HTTP1Connection: Connection {
       table.noteExpiry(of: exchange)
     case .stopSending:
       dropOutput()
-      guard let exchange else { break }
-      if exchange.times.requestEnd == 0 { exchange.times.requestEnd = Clock.now() }
-      exchange.sendingStopped()
+      exchange?.sendingStopped()
     case .sendAgainWithoutExpect:
       guard let exchange else { break }
       exchange.omitsExpect = true

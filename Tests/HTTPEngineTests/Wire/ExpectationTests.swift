@@ -160,6 +160,7 @@ import Testing
     let response = try await client.send(upload(to: server, by: client, [], body: body))
     #expect(response.status == status)
     #expect(response.text == "no")
+    #expect(response.metrics.values.requestEnd == -1, "the last byte of the request was not sent")
     _ = await ProcessFacts.eventually { server.openConnectionCount == 0 }
     #expect(server.openConnectionCount == 0, "the connection was not closed")
     #expect(!received.values.contains([0]), "the whole body was sent in spite of the response")
