@@ -178,7 +178,7 @@ extension HopLoop {
       request, observer: HostPolicyObserver(observer, request, trust: services.trust), then: then)
   }
 
-  /// Sends a request to an alternative service. If the service fails before it has received the request, the request
+  /// Sends a request to an alternative service. If the service fails before it has processed the request, the request
   /// is sent to its origin, unless its total time is over.
   private mutating func send(
     _ request: WireRequest, to service: AlternativeService, observer: any TransferObserver,
@@ -353,7 +353,7 @@ extension WireRequest {
 }
 
 extension Result where Success == WireResponse, Failure == TransportFailure {
-  /// Whether an alternative service failed before it received the request, or does not answer for the origin.
+  /// Whether an alternative service failed before it processed the request, or does not answer for the origin.
   fileprivate var isUnfit: Bool {
     switch self {
     case .success: isMisdirected
@@ -397,8 +397,8 @@ extension TransportFailure {
         + "repeated with its Digest answer; send another request, which goes to the origin.")
   }
 
-  /// Whether the request was never sent: the service could not be connected to, or was not authenticated. Certificates
-  /// that have to be evaluated on another thread count as not authenticated.
+  /// Whether the request was certainly not processed: the service could not be connected to, was not authenticated, or
+  /// has refused the request. Certificates that have to be evaluated on another thread count as not authenticated.
   fileprivate var isBeforeRequest: Bool {
     switch kind {
     case .alternativeUnfit, .cannotFindHost, .cannotConnectToHost, .addressRefused, .secureConnectionFailed,

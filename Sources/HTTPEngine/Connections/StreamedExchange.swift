@@ -182,7 +182,9 @@ final class StreamedExchange: HTTP2StreamOwner {
     if code == HTTP2ErrorCode.http11Required || reason == HTTP2ErrorCode.http11Required {
       exchange.requiresHTTP1 = true
     }
-    lost(exchange.unanswered(.refused, code: reason), .refused, isBusy: Self.isBusy(reason))
+    lost(
+      exchange.unanswered(.refused, code: reason), .refused, isBusy: Self.isBusy(reason),
+      takesNone: connection.session.goAway?.lastStream == 0)
   }
 
   private func connectionFailed(_ failure: HTTP2Failure, _ exchange: Exchange) {
@@ -197,13 +199,14 @@ final class StreamedExchange: HTTP2StreamOwner {
 
   /// Releases an exchange that got no response, and repeats the request if that is safe.
   private func lost(
-    _ failure: TransportFailure?, _ evidence: RepeatDecision.Evidence, isBusy: Bool = false
+    _ failure: TransportFailure?, _ evidence: RepeatDecision.Evidence, isBusy: Bool = false,
+    takesNone: Bool = false
   ) {
     guard let exchange = leave() else { return }
     connection.table.lost(
       exchange,
       failure.map { $0.with(addition: exchange.warning(evidence)) } ?? exchange.unanswered(evidence),
-      evidence, isBusy: isBusy)
+      evidence, isBusy: isBusy, takesNone: takesNone)
   }
 
   /// Whether a server that refuses with this code should be left alone for a while.

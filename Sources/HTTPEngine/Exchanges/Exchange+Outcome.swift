@@ -69,10 +69,34 @@ extension Exchange {
 
   /// Whether the request is sent again after its connection has ended without a response.
   ///
-  /// - Parameter isBusy: Whether the server has refused it because it is busy.
-  func mayRepeat(after evidence: RepeatDecision.Evidence, isBusy: Bool = false) -> Bool {
-    guard times.responseStart == 0, isRepeatable else { return false }
-    return decision.mayRepeat(after: evidence, usedConnection: mayFollowAnEnd, isBusy: isBusy)
+  /// - Parameters:
+  ///   - isBusy: Whether the server has refused it because it is busy.
+  ///   - takesNone: Whether the server has refused all requests on the connection.
+  func mayRepeat(
+    after evidence: RepeatDecision.Evidence, isBusy: Bool = false, takesNone: Bool = false
+  ) -> Bool {
+    guard times.responseStart == 0, isRepeatable,
+      decision.mayRepeat(after: evidence, usedConnection: mayFollowAnEnd, isBusy: isBusy)
+    else { return false }
+    // The origin can answer at once.
+    return !mayLeaveAlternative || !takesNone && decision.pause == 0
+  }
+
+  /// Whether the request can be sent to its origin if its alternative service does not process it.
+  private var mayLeaveAlternative: Bool {
+    request?.alternative != nil && !decision.hasRepeatedUncertainly
+  }
+
+  /// Returns the failure of a request that got no response, and is not sent again.
+  func unrepeated(
+    _ failure: TransportFailure, _ evidence: RepeatDecision.Evidence
+  ) -> TransportFailure {
+    let leavesAlternative = evidence != .unknown && mayLeaveAlternative
+    // Otherwise the metrics would say that the request was sent.
+    if evidence == .notSent || leavesAlternative { restart() }
+    guard leavesAlternative else { return failure.with(metrics: metrics()) }
+    let message = "The alternative service of \(hostName) did not process the request, or refused it."
+    return TransportFailure(.alternativeUnfit, message, metrics: metrics())
   }
 
   /// Returns the metrics so far; `nil` while the exchange waits for its turn.

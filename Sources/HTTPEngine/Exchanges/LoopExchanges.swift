@@ -241,12 +241,13 @@ final class LoopExchanges {
   ///   - failure: The failure if the request is not sent again.
   ///   - evidence: What is known of the fate of the request.
   ///   - isBusy: Whether the server has refused the request because it is busy.
+  ///   - takesNone: Whether the server has refused all requests on the connection.
   func lost(
     _ exchange: Exchange, _ failure: @autoclosure () -> TransportFailure,
-    _ evidence: RepeatDecision.Evidence, isBusy: Bool = false
+    _ evidence: RepeatDecision.Evidence, isBusy: Bool = false, takesNone: Bool = false
   ) {
-    guard exchange.mayRepeat(after: evidence, isBusy: isBusy) else {
-      return end(exchange, .failure(failure().with(metrics: exchange.metrics())))
+    guard exchange.mayRepeat(after: evidence, isBusy: isBusy, takesNone: takesNone) else {
+      return end(exchange, .failure(exchange.unrepeated(failure(), evidence)))
     }
     sendAgain(exchange)
   }

@@ -12,8 +12,9 @@
 ///
 /// - Only services that use HTTP/2 over TLS are used. Only fields that came over https count, unless a
 ///   delegate or a `DisabledTrustEvaluator` accepted the server, or its name was not verified (`validateHost: false`).
-/// - A service fails if it cannot be connected to, does not speak HTTP/2, has no valid certificate for the host, or
-///   answers 421. A service that failed is not used for ten minutes, and the request goes to the host itself.
+/// - A service fails if it cannot be connected to, does not speak HTTP/2, has no valid certificate for the host,
+///   refuses requests without processing them (RFC 9113 §8.7), or answers 421. A service that failed is not used for
+///   ten minutes, and the request goes to the host itself.
 /// - Requests go to the host itself with a proxy, a Unix-domain socket, a host override, or slow evaluators or
 ///   delegates. Requests with a body that can be read only once, or whose length is unknown, go to the host itself,
 ///   too.
@@ -275,7 +276,7 @@ package struct AlternativeTable: Sendable {
     for first in expiries.sorted(by: { $0.last < $1.last }).prefix(surplus) { entries[first.origin] = nil }
   }
 
-  /// Notes that a service could not be connected to, or does not belong to the origin.
+  /// Notes that a service could not be connected to, refuses requests, or does not belong to the origin.
   package mutating func failed(_ service: AlternativeService, of origin: Origin, now: Int64) {
     if failedUntil.count >= max(limit, Self.mostServices) {
       failedUntil = failedUntil.filter { Self.isAhead($0.value, now) }

@@ -19,8 +19,8 @@ package struct TransportFailure: Error, Sendable {
     case cannotConnectToHost
     /// The host has private addresses only, and the options refuse them.
     case addressRefused
-    /// The alternative service cannot be used: it does not speak HTTP/2, or a proxy is used. Nothing
-    /// of the request was sent.
+    /// The alternative service cannot be used: it does not speak HTTP/2, it refuses requests, or a proxy is used. It
+    /// has not processed the request.
     case alternativeUnfit
     /// The machine itself has no network over which the host could be found or reached.
     case notConnected

@@ -260,6 +260,7 @@ struct HTTP2StepTests {
       let message = ending.failure?.message ?? "no failure"
       #expect(ending.failure?.kind == .badServerResponse, "\(message)")
       #expect(message.contains("its first frame is not SETTINGS"), "\(message)")
+      #expect(ending.failure?.metrics?.values.requestStart == -1, "no byte of it was sent")
     }
   }
 

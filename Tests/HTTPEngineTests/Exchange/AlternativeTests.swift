@@ -4,7 +4,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// Alternative services. The integration tests with nginx cover those that speak HTTP/2.
+/// Alternative services. The integration tests with nginx cover those that answer over HTTP/2.
 @Suite("Alternative services", .timeLimit(.minutes(5))) struct AlternativeTests {
   private let origin = "https://shop.example:8443/get"
 
@@ -14,10 +14,11 @@ import Testing
     try await client.failure(of: client.request(origin, profile: profile).using(service))
   }
 
-  private static func server() throws -> HTTPTestServer {
-    try HTTPTestServer(
-      .tls(TestIdentity(.init(commonName: "x", dnsNames: ["shop.example"], issuer: .localhostAuthority))))
+  private static func identity() throws -> TestIdentity {
+    try TestIdentity(.init(commonName: "x", dnsNames: ["shop.example"], issuer: .localhostAuthority))
   }
+
+  private static func server() throws -> HTTPTestServer { try HTTPTestServer(.tls(identity())) }
 
   @Test("A service over HTTP/1.1 receives no request") func http1() async throws {
     let server = try Self.server()
@@ -30,6 +31,40 @@ import Testing
     }
     #expect(server.connectionCount > 0)
     #expect(server.requestCount == 0)
+  }
+
+  /// The ways in which a service refuses requests that it has not processed (RFC 9113 §8.7).
+  enum Refusal: CaseIterable { case goAway, calmingGoAway, reset }
+
+  @Test("A service that refuses each request is unfit", arguments: Refusal.allCases, ["GET", "POST"])
+  func refusals(refusal: Refusal, method: String) async throws {
+    var offersHTTP2 = TLSOptions()
+    offersHTTP2.applicationProtocols = ["h2"]
+    let requests = Counter()
+    let server = try StreamTestServer(.tls(Self.identity(), offersHTTP2)) { connection in
+      let http2 = try HTTP2TestConnection(connection)
+      while true {
+        let stream = try http2.request()
+        requests.enter()
+        switch refusal {
+        case .goAway: try http2.goAway(last: 0)
+        case .calmingGoAway: try http2.write(.goAway, payload: [0, 0, 0, 0, 0, 0, 0, 11])
+        case .reset: try http2.reset(stream, .refusedStream)
+        }
+      }
+    }
+    let client = Client()
+    let body = method == "GET" ? RequestBody.none : .bytes(Data("body".utf8))
+    let failure = try await client.failure(
+      of: client.request(origin, method, body: body).using(
+        AlternativeService(host: "127.0.0.1", port: server.port)))
+    #expect(failure.kind == .alternativeUnfit, "\(failure.message)")
+    #expect(failure.helps(host: "shop.example"), "\(failure.message)")
+    let values = try #require(failure.metrics?.values)
+    #expect(values.requestStart == -1 && values.requestBodyBytes == 0 && !values.mayHaveArrived)
+    #expect(server.connectionCount == 1, "the origin is not asked at once")
+    // A stream may be refused because of the limit of streams, which was unknown.
+    #expect(requests.now == (refusal == .reset ? 2 : 1))
   }
 
   @Test("The service must have a certificate of the origin") func certificate() async throws {
