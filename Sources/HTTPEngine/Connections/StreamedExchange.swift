@@ -132,6 +132,8 @@ final class StreamedExchange: HTTP2StreamOwner {
 
   private func finish(_ end: HTTP2StreamEnd) {
     guard let exchange else { return }
+    // The request is not the cause, even if it is the first one of its connection.
+    if connection.session.unreadableStream != nil { exchange.mayFollowAnEnd = true }
     switch end {
     case .complete: complete()
     case .notSent:
@@ -163,7 +165,7 @@ final class StreamedExchange: HTTP2StreamOwner {
     switch failure {
     case .violation, .flood:
       return TransportFailure(.badServerResponse, failure.message(host: exchange.hostName))
-    case .closed, .system: return nil
+    case .closed, .fieldTooLarge, .otherResponse, .system: return nil
     }
   }
 
@@ -192,6 +194,10 @@ final class StreamedExchange: HTTP2StreamOwner {
     switch failure {
     case .violation, .flood: fail(TransportFailure(.badServerResponse, message))
     case .system: fail(TransportFailure(.unknown, message))
+    case .fieldTooLarge: fail(exchange.fieldTooLarge(failure))
+    case .otherResponse where exchange.times.responseStart == 0:
+      lost(TransportFailure(.connectionLost, message), .unknown)
+    case .otherResponse: fail(TransportFailure(.connectionLost, message))
     case .closed where exchange.times.responseStart == 0: lost(connection.endFailure, .unknown)
     case .closed: fail(connection.endFailure ?? TransportFailure(.connectionLost, message))
     }

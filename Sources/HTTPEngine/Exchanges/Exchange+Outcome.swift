@@ -52,6 +52,13 @@ extension Exchange {
     )
   }
 
+  /// Returns the failure of a response with a field that HTTP/2 does not carry, unless the header is too large anyway.
+  func fieldTooLarge(_ failure: HTTP2Failure) -> TransportFailure {
+    let limit = request?.profile.options.headerSizeLimit ?? 0
+    guard limit > HTTP2Failure.largestField else { return headTooLarge }
+    return TransportFailure(.dataLengthExceedsMaximum, failure.message(host: hostName))
+  }
+
   private var refusal: String {
     isRepeatable ? " because the server did so too often" : " because its body can be read only once"
   }

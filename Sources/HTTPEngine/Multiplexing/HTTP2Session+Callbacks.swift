@@ -91,11 +91,14 @@ extension HTTP2Session {
     switch UInt32(head.type) {
     case NGHTTP2_PUSH_PROMISE.rawValue:
       return stop(.violation("it pushes a response, although that is switched off (RFC 9113 §8.4)."))
-    case NGHTTP2_HEADERS.rawValue: blockSize = head.length
+    case NGHTTP2_HEADERS.rawValue:
+      block = FieldBlockProgress(stream: head.stream_id)
+      block.frameBegan(head)
     case NGHTTP2_CONTINUATION.rawValue:
-      blockSize += head.length
+      block.frameBegan(head)
       // Otherwise full frames without a field could continue without end.
-      if blockSize > 2 * headerSizeLimit + 65_536 {
+      if block.size > 2 * headerSizeLimit + 65_536 {
+        unreadableStream = block.stream
         return stop(
           .violation("a head goes on beyond the limit of its size."), HTTP2ErrorCode.enhanceYourCalm)
       }
@@ -247,13 +250,23 @@ extension HTTP2Session {
       encoding = stream
       stream.progress.wasSent = true
     case NGHTTP2_GOAWAY.rawValue where frame.goaway.error_code != HTTP2ErrorCode.none:
-      let text = UnsafeBufferPointer(start: frame.goaway.opaque_data, count: frame.goaway.opaque_data_len)
-      violation = .violation(
-        HTTP2Failure.violationText(
-          code: frame.goaway.error_code, reason: String(decoding: text, as: UTF8.self)))
+      violation = cause(of: frame.goaway)
     default: break
     }
     return 0
+  }
+
+  /// Returns the failure for which nghttp2 sends GOAWAY.
+  private func cause(of frame: nghttp2_goaway) -> HTTP2Failure {
+    // nghttp2 refuses a field that is too large as soon as it has read the length. Such a field does not fit into the
+    // frame in which it begins.
+    if frame.error_code == UInt32(NGHTTP2_COMPRESSION_ERROR.rawValue), block.goesOn {
+      unreadableStream = block.stream
+      return .fieldTooLarge
+    }
+    let text = UnsafeBufferPointer(start: frame.opaque_data, count: frame.opaque_data_len)
+    return .violation(
+      HTTP2Failure.violationText(code: frame.error_code, reason: String(decoding: text, as: UTF8.self)))
   }
 
   private func frameNotSent(_ frame: nghttp2_frame) -> Int32 {

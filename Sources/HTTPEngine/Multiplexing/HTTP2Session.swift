@@ -42,8 +42,10 @@ package final class HTTP2Session {
   @exclusivity(unchecked) var violation: HTTP2Failure?
   /// Whether nothing is added to the output any more.
   @exclusivity(unchecked) private var isMute = false
-  /// The bytes of the field block that is being received.
-  @exclusivity(unchecked) var blockSize = 0
+  /// The field block that is being received.
+  @exclusivity(unchecked) var block = FieldBlockProgress()
+  /// The stream of the field block for which alone the session has failed; `nil` if it failed for another reason.
+  @exclusivity(unchecked) package internal(set) var unreadableStream: Int32?
 
   /// The reason why the connection cannot continue. Then the owner writes the rest of ``output``, and closes the
   /// connection.
@@ -250,7 +252,7 @@ package final class HTTP2Session {
         } else if stream.headPosition == nil || isEncoded(stream) {
           .notSent
         } else {
-          .failed(failure)
+          .failed((unreadableStream ?? stream.id) == stream.id ? failure : .otherResponse)
         }
       giveUp(stream)?.streamEnded(end, stream)
     }

@@ -76,8 +76,28 @@ package enum HTTP2Failure: Error, Sendable, Equatable {
   case flood
   /// The server ended the connection, with the code of its GOAWAY if there was one.
   case closed(code: UInt32?)
+  /// A field of one response is larger than nghttp2 reads, so that the compression of all heads after it is unknown.
+  case fieldTooLarge
+  /// The head of another response could not be read to its end.
+  case otherResponse
   /// The client cannot continue, for example because memory is short.
   case system(String)
+}
+
+/// The progress of a field block, which consists of HEADERS and of CONTINUATION (RFC 9113 §4.3).
+struct FieldBlockProgress {
+  let stream: Int32
+  /// The number of bytes of the frames that have begun.
+  private(set) var size = 0
+  /// Whether another frame follows.
+  private(set) var goesOn = false
+
+  init(stream: Int32 = 0) { self.stream = stream }
+
+  mutating func frameBegan(_ head: nghttp2_frame_hd) {
+    size += head.length
+    goesOn = UInt32(head.flags) & NGHTTP2_FLAG_END_HEADERS.rawValue == 0
+  }
 }
 
 /// One request and its response on a connection of HTTP/2. Created by ``HTTP2Session``; belongs to the loop's thread.
@@ -174,6 +194,9 @@ extension HTTP2Failure {
     }
   }
 
+  /// The most bytes of a name or a value as encoded that nghttp2 reads. It has no option for it.
+  static let largestField = 65_536
+
   static var renegotiation: HTTP2Failure {
     .violation("it began a renegotiation of TLS, which HTTP/2 forbids (RFC 9113 §9.2.1).")
   }
@@ -190,6 +213,10 @@ extension HTTP2Failure {
     case .closed(let code?) where code != HTTP2ErrorCode.none:
       "\(host) closed the connection before the response was complete (\(Self.name(of: code)))."
     case .closed: "\(host) closed the connection before the response was complete."
+    case .fieldTooLarge:
+      "A header field of the response of \(host) has more than 64 KiB, which nghttp2 does not read over HTTP/2, or cannot be decompressed (RFC 7541). Set httpVersions to .http1Only if such fields are expected."
+    case .otherResponse:
+      "The connection to \(host) was closed before the response was complete, because the header of another response on it could not be read."
     case .system(let text): "The connection to \(host) cannot be used any longer (\(text))."
     }
   }

@@ -178,7 +178,8 @@ public struct TransportOptions: Sendable, Equatable {
   /// The maximum number of followed redirects; more fail with `URLError.httpTooManyRedirects`. Default: 20.
   public var redirectLimit: Int = 20
   /// The maximum size of a response's header fields in bytes, including informational responses before it and its
-  /// trailers. Default: 256 KiB. Limits above 1 GiB count as 1 GiB.
+  /// trailers. Default: 256 KiB. Limits above 1 GiB count as 1 GiB. Over HTTP/2, each name and each value has at most
+  /// 64 KiB as encoded (RFC 7541), because nghttp2 reads no more; `httpVersions = .http1Only` has no such limit.
   public var headerSizeLimit: Int = 262_144
   /// The maximum size of a response's body after decoding, in bytes; `nil`, the default, means no limit.
   public var bodySizeLimit: Int64?

@@ -264,6 +264,46 @@ struct HTTP2StepTests {
     }
   }
 
+  /// Returns the frames of a response whose head has a field of 70,000 bytes.
+  private static func largeField(on stream: UInt32) -> [UInt8] {
+    var rest = SessionPeer.block([(":status", "200"), ("x", String(repeating: "v", count: 70_000))])[...]
+    var bytes: [UInt8] = []
+    while !rest.isEmpty {
+      let part = Array(rest.prefix(16_384))
+      rest = rest.dropFirst(part.count)
+      bytes += HTTP2TestConnection.bytes(
+        of: bytes.isEmpty ? .headers : .continuation, flags: rest.isEmpty ? 0x4 : 0, stream: stream,
+        payload: part)
+    }
+    return bytes
+  }
+
+  @Test("A field that is too large for nghttp2 fails its request, and not the others of a new connection")
+  func largeField() async throws {
+    try await ConnectionFixture.run { fixture in
+      let pipe = MemoryPipe()
+      let connection = try fixture.http2(pipe)
+      let (large, largeEnding) = try fixture.exchange()
+      let (get, getEnding) = try fixture.exchange(ticket: 2)
+      let (post, postEnding) = try fixture.exchange("POST", Self.upload, ticket: 3)
+      for exchange in [large, get, post] { #expect(connection.start(exchange)) }
+      fixture.core.exchanges.turn()
+      let (unsent, unsentEnding) = try fixture.exchange("POST", Self.upload, ticket: 4)
+      #expect(connection.start(unsent))
+      pipe.incoming = HTTP2TestConnection.bytes(of: .settings) + Self.largeField(on: 1)
+      connection.pipeIsReady()
+      #expect(pipe.isClosed)
+      let message = largeEnding.failure?.message ?? "no failure"
+      #expect(largeEnding.failure?.kind == .dataLengthExceedsMaximum, "\(message)")
+      #expect(message.contains("64 KiB") && message.contains("http1Only"), "\(message)")
+      #expect(getEnding.outcome == nil && get.connection == nil, "it is sent on another connection")
+      #expect(unsentEnding.outcome == nil && unsent.connection == nil, "it is sent on another connection")
+      let other = postEnding.failure?.message ?? "no failure"
+      #expect(postEnding.failure?.kind == .connectionLost, "\(other)")
+      #expect(other.contains("another response") && other.contains("may have processed"), "\(other)")
+    }
+  }
+
   /// Returns the kinds of the frames of a client.
   private static func kinds(of bytes: [UInt8]) -> [UInt8] {
     var rest = bytes.dropFirst(24)

@@ -17,6 +17,16 @@ import Testing
     #expect(try await client.get(server.url("/")).text == "next")
   }
 
+  @Test("A field of more than 64 KiB is accepted over HTTP/1.1") func largeField() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let value = String(repeating: "v", count: 70_000)
+    var reply = Reply.text("ok")
+    reply.headers.append(HTTPHeader(name: "X-Large", value: value))
+    server.enqueue(reply)
+    let response = try await Client().get(server.url("/"))
+    #expect(response.text == "ok" && response.head.block.value(of: "X-Large") == value)
+  }
+
   @Test("The limit of heads may be any number", arguments: [Int.max, .min]) func extremeHeadLimit(limit: Int)
     async throws
   {

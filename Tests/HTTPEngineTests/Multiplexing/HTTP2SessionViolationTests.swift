@@ -188,15 +188,24 @@ import Testing
   // MARK: Heads
 
   /// Sends a head in frames of some size.
-  private static func sendHead(_ peer: SessionPeer, _ fields: [(String, String)], frameSize: Int) {
+  private static func sendHead(
+    _ peer: SessionPeer, _ fields: [(String, String)], frameSize: Int, inOnePiece: Bool = false
+  ) {
+    var bytes: [UInt8] = []
     var rest = SessionPeer.block([(":status", "200")] + fields)[...]
     var kind = HTTP2TestConnection.Kind.headers
     while !rest.isEmpty {
       let part = Array(rest.prefix(frameSize))
       rest = rest.dropFirst(part.count)
-      peer.send(kind, flags: kind == .headers ? 1 : rest.isEmpty ? 4 : 0, stream: 1, payload: part)
+      bytes += HTTP2TestConnection.bytes(
+        of: kind, flags: kind == .headers ? 1 : rest.isEmpty ? 4 : 0, stream: 1, payload: part)
       kind = .continuation
+      if !inOnePiece {
+        peer.send(bytes)
+        bytes = []
+      }
     }
+    if !bytes.isEmpty { peer.send(bytes) }
   }
 
   @Test("A head of 200 KB arrives in CONTINUATION frames", arguments: [16_384, 8_192, 1_024])
@@ -222,6 +231,29 @@ import Testing
     #expect(other.end == .complete && peer.session.failure == nil)
   }
 
+  @Test(
+    "A field above 64 KiB is the failure of its request, and not of others", arguments: [16_384, 1_024],
+    [false, true])
+  func tooLargeField(frameSize: Int, inOnePiece: Bool) throws {
+    for size in [65_536, 65_537, 200_000] {
+      let peer = try SessionPeer()
+      let requests = try (0..<3).map { _ in try #require(try StreamRecorder.open(peer)) }
+      peer.flush()
+      peer.respond(200, on: requests[1].id)
+      let field = ("x", String(repeating: "v", count: size))
+      Self.sendHead(peer, [("first", "1"), field], frameSize: frameSize, inOnePiece: inOnePiece)
+      #expect(requests[1].end == .complete)
+      guard size > 65_536 else {
+        #expect(requests[0].end == .complete && peer.session.failure == nil, "nghttp2 reads that much")
+        continue
+      }
+      #expect(requests[0].end == .failed(.fieldTooLarge), "\(size)")
+      #expect(requests[2].end == .failed(.otherResponse), "\(size)")
+      #expect(peer.session.failure == .fieldTooLarge && peer.session.unreadableStream == 1)
+      #expect(peer.flush().contains { $0.kind == 7 && $0.number == 9 }, "COMPRESSION_ERROR is not sent")
+    }
+  }
+
   @Test("Indexed fields of one byte count with their whole size") func indexedFields() throws {
     let peer = try SessionPeer(headerSizeLimit: 10_000)
     let request = try #require(try StreamRecorder.open(peer))
@@ -233,6 +265,7 @@ import Testing
   @Test("A head without end ends the connection") func endlessHead() throws {
     let peer = try SessionPeer(headerSizeLimit: 50_000)
     let request = try #require(try StreamRecorder.open(peer))
+    let other = try #require(try StreamRecorder.open(peer))
     peer.flush()
     peer.send(.headers, flags: 0x1, stream: 1, payload: [0x88])
     let frame = HTTP2TestConnection.bytes(
@@ -244,6 +277,7 @@ import Testing
     }
     #expect(count < 20)
     #expect(request.end == .headTooLarge)
+    #expect(other.end == .failed(.otherResponse), "it is not what the server has violated HTTP with")
     #expect(peer.session.failure == .violation("a head goes on beyond the limit of its size."))
     #expect(peer.flush().last?.kind == 7)
   }
