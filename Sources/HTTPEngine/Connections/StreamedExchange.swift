@@ -3,13 +3,27 @@ import HTTPWire
 /// An exchange on its stream of HTTP/2. Belongs to the loop's thread.
 ///
 /// Bytes that the exchange cannot accept yet are buffered here. They hold back the window of the stream, so that a
-/// server cannot send more than that window.
+/// server cannot send more than that window. Heads that arrive while the exchange is suspended are kept, too; they have
+/// the limit of all heads of a response. The connection itself goes on, so that other streams do.
 final class StreamedExchange: HTTP2StreamOwner {
+  /// A head of the response, with what was known of the stream when the head arrived.
+  private struct ArrivedHead {
+    let head: ResponseHead
+    /// Whether it belongs to the final response.
+    let isFinal: Bool
+    let framing: MessageFraming
+    let length: Int64?
+    /// Whether a part of the request's content had still to be sent.
+    let isRequestOpen: Bool
+  }
+
   private unowned let connection: HTTP2Connection
   private let ticket: UInt64
   /// `nil` once the exchange has ended, or has left the stream.
   @exclusivity(unchecked) private var exchange: Exchange?
   @exclusivity(unchecked) private var stream: HTTP2Stream?
+  /// The heads that have arrived while the exchange was suspended. Bytes that follow them are in ``unread``.
+  @exclusivity(unchecked) private var heads: [ArrivedHead] = []
   /// Empty once the exchange has accepted all bytes.
   @exclusivity(unchecked) private var unread: [UInt8] = []
   /// The number of bytes at the beginning of ``unread`` that the exchange has accepted.
@@ -47,7 +61,10 @@ final class StreamedExchange: HTTP2StreamOwner {
   var hostQueue: HostQueues.Queue? { exchange?.hostQueue }
 
   /// Whether the exchange has got a complete response, although its request is not sent completely.
-  var isAnswered: Bool { stream?.hasResponseEnded == true && unread.isEmpty }
+  var isAnswered: Bool { stream?.hasResponseEnded == true && hasDelivered }
+
+  /// Whether the exchange has got everything that has arrived before the end.
+  private var hasDelivered: Bool { heads.isEmpty && unread.isEmpty }
 
   /// Whether the exchange has left the stream.
   var isOver: Bool { exchange == nil }
@@ -92,6 +109,7 @@ final class StreamedExchange: HTTP2StreamOwner {
   private func leave() -> Exchange? {
     guard let exchange else { return nil }
     self.exchange = nil
+    heads = []
     unread = []
     accepted = 0
     if let stream { connection.session.reset(stream) }
@@ -122,7 +140,7 @@ final class StreamedExchange: HTTP2StreamOwner {
     self.stream = nil
     guard let exchange else { return }
     // A sink that has received all bytes, and is full now, does not delay the end.
-    guard unread.isEmpty, !exchange.flow.isSuspended else {
+    guard hasDelivered, !exchange.flow.isSuspended else {
       self.end = end
       // The server does not count the stream any more, so an exchange that waits can begin before this one leaves.
       return connection.streamsChanged()
@@ -229,10 +247,22 @@ final class StreamedExchange: HTTP2StreamOwner {
   }
 
   func informationalHeadReceived(_ head: ResponseHead, _ stream: HTTP2Stream) {
+    received(head, isFinal: false, stream)
+  }
+
+  func headReceived(_ head: ResponseHead, _ stream: HTTP2Stream) {
+    exchange?.continueTime = .max
+    received(head, isFinal: true, stream)
+  }
+
+  private func received(_ head: ResponseHead, isFinal: Bool, _ stream: HTTP2Stream) {
     guard let exchange else { return }
     note(head, exchange)
-    exchange.informationalHeadReceived(head)
-    if head.status == 100 { mayContinue() }
+    let arrived = ArrivedHead(
+      head: head, isFinal: isFinal, framing: stream.framing, length: stream.announcedLength,
+      isRequestOpen: stream.isRequestOpen)
+    guard !exchange.flow.isSuspended else { return heads.append(arrived) }
+    deliver(arrived, to: exchange)
   }
 
   private func note(_ head: ResponseHead, _ exchange: Exchange) {
@@ -244,29 +274,41 @@ final class StreamedExchange: HTTP2StreamOwner {
     text.withUnsafeBytes { observer.bytesMoved(.responseHead, $0) }
   }
 
-  func headReceived(_ head: ResponseHead, _ stream: HTTP2Stream) {
-    guard let exchange else { return }
-    note(head, exchange)
-    exchange.continueTime = .max
+  private func deliver(_ arrived: ArrivedHead, to exchange: Exchange) {
+    let head = arrived.head
+    guard arrived.isFinal else {
+      exchange.informationalHeadReceived(head)
+      if head.status == 100 { mayContinue() }
+      return
+    }
     if head.status == 417, hasContent, !exchange.omitsExpect, exchange.request?.expectsContinue == true,
-      stream.isRequestOpen, exchange.isRepeatable
+      arrived.isRequestOpen, exchange.isRepeatable
     {
       exchange.omitsExpect = true
       guard let exchange = leave() else { return }
       return connection.table.sendAgain(exchange)
     }
     // A server that refuses a request does not want its content, and content that has not begun is not sent any more.
-    if head.status >= 400 || awaitsContinue {
+    let stops = head.status >= 400 || awaitsContinue
+    if stops {
       awaitsContinue = false
       exchange.sendingStopped()
-      connection.session.stopSending(on: stream)
     }
-    let hasSentAll = !stream.isRequestOpen
-    switch exchange.headReceived(head, stream.framing, length: stream.announcedLength, isReusable: hasSentAll)
-    {
-    case .goOn, .hold: if exchange.flow.isSuspended { exchange.alignPhaseTimer() }
+    let isReusable = stops || !arrived.isRequestOpen
+    switch exchange.headReceived(head, arrived.framing, length: arrived.length, isReusable: isReusable) {
+    case .goOn, .hold:
+      if exchange.flow.isSuspended { exchange.alignPhaseTimer() }
+      // After the delivery, because the stream ends with that if its response is complete.
+      if stops, let stream { connection.session.stopSending(on: stream) }
     case .complete: complete()
     case .fail(let failure): fail(failure)
+    }
+  }
+
+  /// Gives the exchange the heads that have arrived while it was suspended.
+  private func deliverHeads() {
+    while let exchange, !exchange.flow.isSuspended, !heads.isEmpty {
+      deliver(heads.removeFirst(), to: exchange)
     }
   }
 
@@ -337,9 +379,10 @@ final class StreamedExchange: HTTP2StreamOwner {
 
   /// Continues in both directions after a wait.
   func goOn() {
+    deliverHeads()
     if !unread.isEmpty, exchange?.flow.mayReceive == true { deliverUnread() }
     guard let exchange else { return }
-    if let end, unread.isEmpty, !exchange.flow.isSuspended { return finish(end) }
+    if let end, hasDelivered, !exchange.flow.isSuspended { return finish(end) }
     if let stream { connection.session.resumeContent(of: stream) }
   }
 
