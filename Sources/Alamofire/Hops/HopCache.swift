@@ -133,11 +133,11 @@ extension HopLoop {
   }
 
   /// Whether a stored response can be used: a file or a stream receives complete content only, and only the server
-  /// itself can refuse a credential.
+  /// itself can refuse a credential, be it the library's or the caller's.
   private var usability: @Sendable (StoredResponse) -> Bool {
-    let (passesBodyOn, hasProof) = (delegate.passesBodyOn, credentials.proof != nil)
-    return { stored in
-      passesBodyOn ? stored.head.status == 200 : !hasProof || stored.head.status != 401
+    let hasCredential = credentials.proof != nil || outgoing.authorization != nil
+    return { [passesBodyOn = delegate.passesBodyOn] stored in
+      passesBodyOn ? stored.head.status == 200 : !hasCredential || stored.head.status != 401
     }
   }
 

@@ -53,6 +53,41 @@ import Testing
     #expect(await Self.get(other, as: nil).description == "401 who? c")
   }
 
+  @Test(
+    "A stored 401 does not answer a request with the caller's own credential",
+    arguments: ["max-age=600", "public, max-age=600"])
+  func storedRefusal(control: String) async {
+    let fixture = CacheFixture(
+      FakeTransport { request, _ in
+        request.value("Authorization") == "Bearer new"
+          ? .cacheable("mine", control) : .status(401, "who?", headers: [("Cache-Control", control)])
+      })
+    #expect(await fixture.get().description == "401 who? n")
+    #expect(await fixture.get().description == "401 who? c", "a request without a credential may get it")
+    for _ in 0..<2 {
+      let refused = await fixture.get(headers: [.authorization(bearerToken: "old")])
+      #expect(refused.description == "401 who? n", "the server may accept the token by now")
+    }
+    let accepted: HTTPHeaders = [.authorization(bearerToken: "new")]
+    #expect(await fixture.get(headers: accepted).description == "200 mine n")
+    #expect(await fixture.get(headers: accepted).description == "200 mine c")
+    #expect(fixture.fake.requests.count == 4)
+  }
+
+  @Test("A refused credential does not replace a public response") func publicRefusal() async {
+    let fixture = CacheFixture(
+      FakeTransport { request, _ in
+        request.value("Authorization") == "Bearer new"
+          ? .cacheable("shared", "public, max-age=600")
+          : .status(401, "who?", headers: [("Cache-Control", "public, max-age=600")])
+      })
+    #expect(await fixture.get(headers: [.authorization(bearerToken: "new")]).description == "200 shared n")
+    let refused = await fixture.get(
+      headers: [.authorization(bearerToken: "old")], policy: .reloadIgnoringLocalCacheData)
+    #expect(refused.description == "401 who? n")
+    #expect(await fixture.get().description == "200 shared c", "the stored response must survive the 401")
+  }
+
   @Test("A challenge that was answered is not stored, because its body was not read") func answeredChallenge()
     async
   {

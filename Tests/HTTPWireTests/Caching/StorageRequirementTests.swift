@@ -55,6 +55,14 @@ import Testing
     }
   }
 
+  @Test("A refusal of a credential is not stored", arguments: ["public", "private", "max-age=60"])
+  func refusedCredential(control: String) {
+    let token = [("authorization", "Bearer a")]
+    #expect(!Fixture.mayStore([("Cache-Control", control)], status: 401, requestFields: token))
+    #expect(Fixture.mayStore([("Cache-Control", control)], status: 401), "a request without a credential")
+    #expect(Fixture.mayStore([("Cache-Control", control)], status: 403, requestFields: token))
+  }
+
   @Test("Unknown fields are stored") func unknownFields() {
     let fields = [("X-Unknown", "1"), ("Set-Cookie", "a=b"), ("Set-Cookie", "c=d"), ("ETag", "\"1\"")]
     let stored = Fixture.response(fields)

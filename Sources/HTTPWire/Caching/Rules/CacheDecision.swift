@@ -214,6 +214,8 @@ package enum StorageRules {
   ///   - head:    The head of the response.
   package static func mayStore(method: String, fields: [HTTPHeader], head: ResponseHead) -> Bool {
     guard method == "GET", head.status >= 200, head.status != 304 else { return false }
+    // A refusal of one credential says nothing about another one, and `public` would let it answer both.
+    if head.status == 401, fields.contains("Authorization") { return false }
     // A server that does not support ranges responds with the complete body, or with any other part.
     let isStorable = fields.contains("Range") ? PartialContent.isStorable(head) : head.status != 206
     guard isStorable else { return false }
