@@ -63,6 +63,16 @@ import Testing
     #expect(Fixture.mayStore([("Cache-Control", control)], status: 403, requestFields: token))
   }
 
+  @Test(
+    "A response that concerns its own request or connection is not stored",
+    arguments: [407, 412, 417, 421, 428, 429, 431, 511])
+  func refusedRequest(status: Int) {
+    for control in ["public", "private", "max-age=60", "must-understand, no-store, max-age=60"] {
+      #expect(!Fixture.mayStore([("Cache-Control", control)], status: status), "\(control)")
+    }
+    #expect(!Fixture.mayStore([("Expires", "Thu, 01 Jan 2099 00:00:00 GMT")], status: status))
+  }
+
   @Test("Unknown fields are stored") func unknownFields() {
     let fields = [("X-Unknown", "1"), ("Set-Cookie", "a=b"), ("Set-Cookie", "c=d"), ("ETag", "\"1\"")]
     let stored = Fixture.response(fields)
