@@ -96,7 +96,8 @@ extension HopLoop {
   }
 
   private var maySendCredentials: Bool {
-    route.handler.isOverNetwork && !redirects.leftInitialOrigin && request.authorization == nil
+    route.handler.isOverNetwork && !request.isTRACE && !redirects.leftInitialOrigin
+      && request.authorization == nil
   }
 
   private var needsNetrc: Bool {

@@ -76,9 +76,19 @@ package enum RequestHeadViolation: Error, Sendable, Equatable {
   /// A field that is not allowed among trailers.
   case trailer(String)
   case contentOfHead
+  case contentOfTrace
   /// The method CONNECT, other than for a tunnel to a server.
   case connect
   case tooLarge
+
+  /// Returns the violation of a request that has content; `nil` for a method that allows it.
+  static func content(of method: String) -> RequestHeadViolation? {
+    switch method {
+    case "HEAD": .contentOfHead
+    case "TRACE": .contentOfTrace
+    default: nil
+    }
+  }
 
   /// One sentence or two: what is wrong and what can be done.
   package var message: String {
@@ -91,6 +101,8 @@ package enum RequestHeadViolation: Error, Sendable, Equatable {
     case .trailer(let name):
       "\(HeaderFieldRules.quoted(name)) is not allowed as a trailer, because it is needed before the body (RFC 9110 §6.5.1)."
     case .contentOfHead: "A HEAD request cannot carry a body; remove the body or use another method."
+    case .contentOfTrace:
+      "A TRACE request cannot carry a body (RFC 9110 §9.3.8); remove the body or use another method."
     case .connect:
       "CONNECT makes a tunnel of the connection, so it is no method for requests (RFC 9110 §9.3.6). Set TransportOptions.proxy to use a proxy, or open a byte stream."
     case .tooLarge:

@@ -168,7 +168,7 @@ package struct RequestHeadWriter: Sendable {
     into buffer: inout [UInt8], _ output: inout RequestHeadOutput
   ) throws(RequestHeadViolation) {
     guard HeaderFieldRules.isToken(method) else { throw .field(.method(method)) }
-    if method == "HEAD", content != .none { throw .contentOfHead }
+    if content != .none, let violation = RequestHeadViolation.content(of: method) { throw violation }
     try output.append(text: method, to: &buffer)
     output.append(" ", to: &buffer)
     let target = buffer.count

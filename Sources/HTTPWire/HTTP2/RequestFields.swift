@@ -248,8 +248,10 @@ extension RequestFields {
   package init(_ request: WireRequest, omitsExpect: Bool = false) throws(Violation) {
     // Trailers do not change the length here.
     let content = RequestHeadWriter.Content(request.parts.body)
-    guard request.method != "HEAD" || content == .none && !request.sendsTrailers else {
-      throw .head(.contentOfHead)
+    if content != .none || request.sendsTrailers,
+      let violation = RequestHeadViolation.content(of: request.method)
+    {
+      throw .head(violation)
     }
     guard request.method != "CONNECT" else { throw .head(.connect) }
     var fields = request.fields

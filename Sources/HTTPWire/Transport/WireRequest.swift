@@ -114,6 +114,9 @@ package final class WireRequest: Sendable {
   package var hasSink: Bool { parts.sink != nil }
   package var isGET: Bool { parts.method == "GET" }
   package var isHEAD: Bool { parts.method == "HEAD" }
+  /// Whether the response repeats the request as its content, so that nothing secret may be added to it (RFC 9110
+  /// §9.3.8).
+  package var isTRACE: Bool { parts.method == "TRACE" }
   /// Whether the request is idempotent whatever its method is.
   package var isIdempotent: Bool { parts.isIdempotent }
   package var decodesContent: Bool { parts.profile.options.decodesContent }

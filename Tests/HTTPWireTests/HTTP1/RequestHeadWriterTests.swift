@@ -166,10 +166,16 @@ import Testing
     #expect(Self.violation(writer) == .contradictingFraming(name))
   }
 
-  @Test("HEAD has no content") func contentOfHead() {
+  @Test(
+    "HEAD and TRACE have no content",
+    arguments: [("HEAD", RequestHeadViolation.contentOfHead), ("TRACE", .contentOfTrace)])
+  func contentOfHead(method: String, violation: RequestHeadViolation) throws {
     for content in [RequestHeadWriter.Content.length(0), .length(1), .chunked] {
-      #expect(Self.violation(Self.writer("http://a.example/", "HEAD", content: content)) == .contentOfHead)
+      #expect(Self.violation(Self.writer("http://a.example/", method, content: content)) == violation)
     }
+    #expect(
+      try Self.text(Self.writer("http://a.example/", method))
+        == "\(method) / HTTP/1.1\r\nHost: a.example\r\n\r\n")
   }
 
   @Test("Each byte of a target, a name and a value is allowed or refused") func forbiddenBytes() {

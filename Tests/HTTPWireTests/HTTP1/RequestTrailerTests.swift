@@ -79,10 +79,13 @@ import Testing
     #expect(try Self.fields2(of: request) == ["trailer: Other", "content-length: 1"])
   }
 
-  @Test("A HEAD request with a body is refused with trailers too") func head() {
-    #expect(throws: RequestHeadViolation.contentOfHead) { try Self.lines(of: Self.request(method: "HEAD")) }
-    #expect(throws: RequestFields.Violation.head(.contentOfHead)) {
-      try Self.fields2(of: Self.request(method: "HEAD"))
+  @Test(
+    "A HEAD or TRACE request with a body is refused with trailers too",
+    arguments: [("HEAD", RequestHeadViolation.contentOfHead), ("TRACE", .contentOfTrace)])
+  func head(method: String, violation: RequestHeadViolation) {
+    #expect(throws: violation) { try Self.lines(of: Self.request(method: method)) }
+    #expect(throws: RequestFields.Violation.head(violation)) {
+      try Self.fields2(of: Self.request(method: method))
     }
   }
 

@@ -45,6 +45,8 @@ import Testing
     }
     #expect(Self.text(try Self.fields("DELETE")).count == 4)
     #expect(throws: RequestFields.Violation.head(.contentOfHead)) { try Self.fields("HEAD", body: data) }
+    #expect(throws: RequestFields.Violation.head(.contentOfTrace)) { try Self.fields("TRACE", body: data) }
+    #expect(Self.text(try Self.fields("TRACE")).count == 4)
   }
 
   @Test(

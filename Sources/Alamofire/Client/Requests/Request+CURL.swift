@@ -104,7 +104,7 @@ extension Request {
         String($0).trimmingCharacters(in: .whitespaces)
       }
     }
-    guard request.httpShouldHandleCookies else { return [] }
+    guard request.httpShouldHandleCookies, request.httpMethod != "TRACE" else { return [] }
     return session.cookies?.cookies(for: url).map(\.pair) ?? []
   }
 }

@@ -25,7 +25,7 @@ struct AuthenticationService {
   let storage: URLCredentialStorage?
 
   /// Returns the answer to a challenge. `nil` without a credential, for a refused one, for an unknown scheme and for
-  /// another origin. Also `nil` if the request has its own `Authorization` field.
+  /// another origin. Also `nil` if the request has its own `Authorization` field, or is repeated in its response.
   func answer(_ head: ResponseHead, _ context: ChallengeContext) -> ChallengeAnswer? {
     let offers = offers(head, context)
     var refused = context.authentication?.history
@@ -44,7 +44,7 @@ struct AuthenticationService {
 
   /// Returns the offers of a server that may be answered, the strongest first.
   func offers(_ head: ResponseHead, _ context: ChallengeContext) -> [AuthenticationOffer] {
-    guard head.status == 401, context.request.origin == context.initialOrigin,
+    guard head.status == 401, !context.request.isTRACE, context.request.origin == context.initialOrigin,
       context.request.authorization == context.authentication?.history.proof?.field
     else { return [] }
     let challenges = head.block.challenges()

@@ -309,9 +309,11 @@ struct CookieQuery {
   /// The other origins whose redirects led to the request.
   let redirectors: [Origin]
 
-  /// Whether cookies of the storage are sent: the request has no `Cookie` field and allows cookies.
+  /// Whether cookies of the storage are sent: the request has no `Cookie` field, allows cookies, and is not repeated in
+  /// its response.
   var takesCookies: Bool {
-    urlRequest.httpShouldHandleCookies && !request.fields.contains { FieldName.equal($0.name, "Cookie") }
+    urlRequest.httpShouldHandleCookies && !request.isTRACE
+      && !request.fields.contains { FieldName.equal($0.name, "Cookie") }
   }
 }
 
