@@ -137,7 +137,8 @@ package struct RequestHeadWriter: Sendable {
         let lines = buffer.count
         try writeHost(into: &buffer, &output)
         try writeFields(into: &buffer, &output)
-        let isPlain = !output.hasFraming && output.summary == Summary() && !omitsExpect
+        let isPlain =
+          !output.hasFraming && output.summary == Summary() && !omitsExpect && !output.dropsExpect
         memory.note(fields, of: origin, buffer[lines...], isPlain: isPlain)
       }
       if !trailerNames.isEmpty {
@@ -147,7 +148,6 @@ package struct RequestHeadWriter: Sendable {
       output.append("\r\n", to: &buffer)
       output.summary.size = buffer.count - start
       guard output.summary.size <= Self.largestHead else { throw .tooLarge }
-      if content == .none { output.summary.expectsContinue = false }
       return output.summary
     } catch {
       buffer.removeSubrange(start...)
@@ -231,11 +231,17 @@ package struct RequestHeadWriter: Sendable {
       case 4 where RequestHeadOutput.isHost(field): continue
       case 6 where FieldName.equal(field.name, "Expect"):
         if omitsExpect { continue }
-        if FieldName.equal(field.value, "100-continue") { output.summary.expectsContinue = true }
+        if FieldName.equal(field.value, "100-continue") {
+          // Without content, there is nothing to wait with (RFC 9110 §10.1.1).
+          output.dropsExpect = content.isEmpty
+          if content.isEmpty { continue }
+          output.summary.expectsContinue = true
+        }
       case 7 where FieldName.equal(field.name, "Upgrade"): output.summary.asksForUpgrade = true
       case 10 where FieldName.equal(field.name, "Connection"):
         if RequestHeadOutput.lists("close", field.value) { output.summary.closesConnection = true }
         if RequestHeadOutput.lists("te", field.value) { output.namesTE = true }
+        if RequestHeadOutput.lists("upgrade", field.value) { output.namesUpgrade = true }
       case 14 where FieldName.equal(field.name, "Content-Length"):
         guard let length = announcedLength, field.value == String(length), !output.hasFraming else {
           throw .contradictingFraming("Content-Length")
@@ -250,8 +256,11 @@ package struct RequestHeadWriter: Sendable {
       }
       try output.append(field, to: &buffer)
     }
-    // TE concerns the next server alone, which learns that from Connection (RFC 9110 §10.1.4).
+    // TE and Upgrade concern the next server alone, which learns that from Connection (RFC 9110 §7.8, §10.1.4).
     if output.hasTE, !output.namesTE { output.append("Connection: TE\r\n", to: &buffer) }
+    if output.summary.asksForUpgrade, !output.namesUpgrade {
+      output.append("Connection: Upgrade\r\n", to: &buffer)
+    }
   }
 
   private func writeFraming(
@@ -313,6 +322,10 @@ private struct RequestHeadOutput {
   /// Whether the request has a field `TE`, and whether `Connection` names it.
   var hasTE = false
   var namesTE = false
+  /// Whether `Connection` names `Upgrade`.
+  var namesUpgrade = false
+  /// Whether the field `Expect` was left out, because the request has no content.
+  var dropsExpect = false
 
   static func isHost(_ field: HTTPHeader) -> Bool {
     field.name.utf8.count == 4 && FieldName.equal(field.name, "Host")

@@ -70,8 +70,11 @@ package struct RequestFields: Sendable, Equatable {
     lengths.reserveCapacity(fields.count + 6)
     try appendControl(control, host: fields.first { FieldName.equal($0.name, "Host") }?.value)
     let named = Self.connectionOptions(fields)
+    let hasContent = isChunked || contentLength ?? 0 > 0
     for field in fields {
       try Self.checkFraming(field, contentLength, isChunked)
+      // Without content, there is nothing to wait with (RFC 9110 §10.1.1).
+      if !hasContent, Self.isExpectation(field) { continue }
       append(field, named: named)
     }
     if let contentLength { append("content-length", Substring(String(contentLength))) }
@@ -99,6 +102,11 @@ package struct RequestFields: Sendable, Equatable {
       }
     default: break
     }
+  }
+
+  private static func isExpectation(_ field: HTTPHeader) -> Bool {
+    field.name.utf8.count == 6 && FieldName.equal(field.name, "Expect")
+      && FieldName.equal(field.value, "100-continue")
   }
 
   private mutating func appendControl(_ control: Control, host: String?) throws(Violation) {

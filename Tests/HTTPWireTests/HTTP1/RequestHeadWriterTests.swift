@@ -248,6 +248,50 @@ import Testing
     #expect(again == "POST / HTTP/1.1\r\nHost: a.example\r\nA: b\r\nContent-Length: 1\r\n\r\n")
   }
 
+  @Test(
+    "A request without content has no expectation", arguments: [RequestHeadWriter.Content.none, .length(0)])
+  func expectationWithoutContent(content: RequestHeadWriter.Content) throws {
+    let fields = [("Expect", "100-Continue"), ("A", "b")]
+    for method in ["GET", "DELETE", "POST"] {
+      let text = try Self.text(Self.writer("http://a.example/", method, fields, content: content))
+      #expect(text.hasPrefix("\(method) / HTTP/1.1\r\nHost: a.example\r\nA: b\r\n"), "\(text)")
+      #expect(!text.contains("Expect"), "\(text)")
+    }
+    let other = try Self.text(
+      Self.writer("http://a.example/", "GET", [("Expect", "200-ok")], content: content))
+    #expect(other.contains("\r\nExpect: 200-ok\r\n"), "only 100-continue waits with content")
+  }
+
+  @Test("An expectation that was left out is not left out of the next request with content")
+  func laterContent()
+    throws
+  {
+    var memory = RequestHeadMemory()
+    let fields = [("Expect", "100-continue")]
+    for _ in 0..<3 {
+      var buffer: [UInt8] = []
+      _ = try Self.writer("http://a.example/", "GET", fields).write(into: &buffer, &memory)
+    }
+    var buffer: [UInt8] = []
+    let summary = try Self.writer("http://a.example/", "POST", fields, content: .length(1))
+      .write(into: &buffer, &memory)
+    #expect(summary.expectsContinue)
+    #expect(String(decoding: buffer, as: UTF8.self).contains("\r\nExpect: 100-continue\r\n"))
+  }
+
+  @Test("Connection names Upgrade") func upgrade() throws {
+    let alone = try Self.text(Self.writer("http://a.example/", "GET", [("upgrade", "x/1"), ("A", "b")]))
+    #expect(
+      alone
+        == "GET / HTTP/1.1\r\nHost: a.example\r\nupgrade: x/1\r\nA: b\r\nConnection: Upgrade\r\n\r\n")
+    for value in ["Upgrade", "close, uPGRADE"] {
+      let named = try Self.text(
+        Self.writer("http://a.example/", "GET", [("Connection", value), ("Upgrade", "x/1")]))
+      #expect(
+        named == "GET / HTTP/1.1\r\nHost: a.example\r\nConnection: \(value)\r\nUpgrade: x/1\r\n\r\n")
+    }
+  }
+
   @Test("A warm buffer keeps its memory") func warmBuffer() throws {
     let writer = Self.writer(
       "https://a.example/path?query", "POST", [("A", "b"), ("C", "d")], content: .length(3))

@@ -90,8 +90,23 @@ import Testing
 
   @Test("Expect is left out after a refusal", arguments: [true, false]) func expect(omits: Bool) throws {
     let expect = HTTPHeader(name: "Expect", value: "100-continue")
-    let text = Self.text(try Self.fields("POST", "https://a.example/", [expect], omitsExpect: omits))
+    let text = Self.text(
+      try Self.fields(
+        "POST", "https://a.example/", [expect], body: .bytes(Data([1])), omitsExpect: omits))
     #expect(text.contains("expect: 100-continue") == !omits)
+  }
+
+  @Test("A request without content has no expectation", arguments: ["GET", "POST"])
+  func expectationWithoutContent(method: String) throws {
+    let fields = [HTTPHeader(name: "Expect", value: "100-Continue"), HTTPHeader(name: "A", value: "b")]
+    let text = Self.text(try Self.fields(method, "https://a.example/", fields))
+    #expect(text.contains("a: b") && !text.contains { $0.hasPrefix("expect") }, "\(text)")
+    let other = Self.text(
+      try Self.fields(method, "https://a.example/", [HTTPHeader(name: "Expect", value: "200-ok")]))
+    #expect(other.contains("expect: 200-ok"), "only 100-continue waits with content")
+    let unknown = Self.text(
+      try Self.fields(method, "https://a.example/", fields, body: .source(UnknownLength())))
+    #expect(unknown.contains("expect: 100-Continue"), "\(unknown)")
   }
 
   @Test("The form of HTTP/1.1 has each field once") func lines() throws {
