@@ -327,14 +327,7 @@ extension HopLoop {
   /// Returns the work that invalidates stored responses because of the head of a response with a body that was not
   /// received completely; `nil` if there is nothing to wait for.
   func invalidation(by head: ResponseHead) -> (@Sendable () -> Void)? {
-    guard let store = services.cache.store, route.handler.isEngine, head.role.isHop, !request.isSafe,
-      (200..<400).contains(head.status), !services.cache.invalidate(by: outgoing, head)
-    else { return nil }
-    let now = store.now
-    let candidate = CacheCandidate(
-      key: services.cache.key(of: outgoing), request: outgoing, head: head, body: Data(), requestTime: now,
-      responseTime: now, removalCount: caching.removalCount)
-    return { [cache = services.cache] in _ = cache.update(with: candidate, asksFirst: false) }
+    route.handler.isEngine ? services.cache.invalidation(by: outgoing, head) : nil
   }
 
   /// Whether observers decide about storing. If one was added after the task was announced, the response is not stored,

@@ -1,6 +1,7 @@
 import Foundation
 import FoundationNetworking
 import HTTPWire
+import Synchronization
 
 /// The requests of a hop: the caller's, and the one that goes over the wire.
 struct HopRequests: Sendable {
@@ -118,7 +119,13 @@ extension HopLoop {
 
   mutating func send() throws(AFError) -> Outcome<HopLoop> {
     noteRemovals()
-    return try send(outgoing, observer: delegate.observer) { hops, result in .event(hops.accept(result)) }
+    return try send(outgoing, observer: observer) { hops, result in .event(hops.accept(result)) }
+  }
+
+  /// The observer of the transfer of a hop.
+  private var observer: any TransferObserver {
+    guard route.handler.isEngine, !request.isSafe else { return delegate.observer }
+    return UnsafeRequestObserver(delegate.observer, outgoing, services)
   }
 
   /// Takes the outcome of the transfer of a hop.
@@ -147,6 +154,43 @@ extension HopLoop {
     guard route.handler.isOverNetwork else { return }
     records.add(Exchange.Hop(sent ?? outgoing, metrics: metrics, head: head, fetchType: source))
     if !request.isSafe { services.sharedTransfers.beginEra() }
+  }
+}
+
+/// Observes an unsafe request. Responses to earlier requests are no longer used once its head is there (RFC 9111 §4.4),
+/// because its body may take hours.
+private final class UnsafeRequestObserver: TransferObserver {
+  private let observer: any TransferObserver
+  private let request: WireRequest
+  private let services: Services
+  /// Whether the transfer has ended. The loop sets it, and a task of the cache reads it.
+  private let hasEnded = Atomic<Bool>(false)
+
+  init(_ observer: any TransferObserver, _ request: WireRequest, _ services: Services) {
+    self.observer = observer
+    self.request = request
+    self.services = services
+  }
+
+  func headReceived(_ head: ResponseHead) -> HeadDisposition {
+    services.sharedTransfers.beginEra()
+    services.cache.invalidateEarly(by: request, head) { [self] in hasEnded.load(ordering: .acquiring) }
+    return observer.headReceived(head)
+  }
+
+  func transferBegan(_ control: any TransferControl) -> TransferStart {
+    // After a look-up, a transfer begins and ends once more.
+    hasEnded.store(false, ordering: .releasing)
+    return observer.transferBegan(control)
+  }
+
+  func informationalHeadReceived(_ head: ResponseHead) { observer.informationalHeadReceived(head) }
+  func loginHeadReceived(_ head: ResponseHead) { observer.loginHeadReceived(head) }
+  func bytesMoved(_ count: ByteCount) { observer.bytesMoved(count) }
+
+  func transferEnded() {
+    hasEnded.store(true, ordering: .releasing)
+    observer.transferEnded()
   }
 }
 

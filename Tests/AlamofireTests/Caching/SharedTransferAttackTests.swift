@@ -37,6 +37,34 @@ import Testing
     #expect(fake.requests.count == 3 && session.core.sharedTransfers.memberCount == 0)
   }
 
+  @Test("A request after the head of an unsafe one does not share an earlier transfer") func unsafeHead()
+    async
+  {
+    let (session, fake, gate, reached) = fixture()
+    async let early = session.request("http://a.test/x").end()
+    await reached.wait()
+    let (isShown, mayEnd) = (Latch(), Latch())
+    let post = session.request("http://a.test/x", method: .post)
+    post.onHTTPResponse(on: .global()) { _, decide in
+      isShown.open()
+      Task {
+        await mayEnd.wait()
+        decide(.allow)
+      }
+    }
+    async let posted = post.end()
+    await isShown.wait()
+    async let late = session.request("http://a.test/x").end()
+    // It is sent, or waits with the earlier one.
+    let shared = session.core.sharedTransfers
+    #expect(await eventually { fake.requests.count == 3 || shared.memberCount == 2 })
+    gate.open()
+    #expect(await early.data == Data("0".utf8))
+    #expect(await late.data == Data("2".utf8), "the body of the POST is still open")
+    mayEnd.open()
+    #expect(await posted.data == Data("1".utf8))
+  }
+
   @Test("A request after a removal from the cache does not share an earlier transfer") func removal() async {
     let (gate, reached) = (Latch(), Latch())
     let fake = FakeTransport(FakeReply.text("0").held(by: gate, reached: reached)) { _, index in

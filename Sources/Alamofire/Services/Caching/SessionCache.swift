@@ -92,6 +92,34 @@ extension SessionCache {
     return store.noteRemoval(of: CacheKey.hash(of: request.url, request.origin))
   }
 
+  /// Returns the work that invalidates stored responses because of the head of a response to an unsafe request; `nil`
+  /// if there is nothing to wait for.
+  func invalidation(by request: WireRequest, _ head: ResponseHead) -> (@Sendable () -> Void)? {
+    guard let store, head.role.isHop, !request.isSafe, (200..<400).contains(head.status),
+      !invalidate(by: request, head)
+    else { return nil }
+    let now = store.now
+    let candidate = CacheCandidate(
+      key: key(of: request), request: request, head: head, body: Data(), requestTime: now, responseTime: now,
+      removalCount: store.removalCount)
+    return { [self] in _ = update(with: candidate, asksFirst: false) }
+  }
+
+  /// Invalidates stored responses because of the head of a response to an unsafe request, before its body is received.
+  /// The end of the body invalidates them once more.
+  ///
+  /// - Parameter hasEnded: Whether the end has come, so that later responses may be stored.
+  func invalidateEarly(
+    by request: WireRequest, _ head: ResponseHead, unless hasEnded: @escaping @Sendable () -> Bool
+  ) {
+    guard let store, let invalidation = invalidation(by: request, head) else { return }
+    // A store that is not open yet, or has to read files, would block the loop's thread.
+    guard store.waits || store.find(key(of: request)) == nil else { return invalidation() }
+    Task(executorPreference: globalConcurrentExecutor) {
+      if !hasEnded() { invalidation() }
+    }
+  }
+
   /// Stores a response, or invalidates stored ones, as RFC 9111 says. Returns whether it is to be stored once observers
   /// have been asked.
   ///

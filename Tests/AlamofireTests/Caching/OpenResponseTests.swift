@@ -1,0 +1,86 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Testing
+
+@Suite("The cache and unsafe requests with an open body", .timeLimit(.minutes(5))) struct OpenResponseTests {
+  /// A POST whose head has arrived, and whose body is held back.
+  private struct OpenPost {
+    let request: DataRequest
+    private let (isShown, mayEnd) = (Latch(), Latch())
+
+    init(_ session: Session) {
+      request = session.request("http://a.test/x", method: .post)
+      request.onHTTPResponse(on: .global()) { [isShown, mayEnd] _, decide in
+        isShown.open()
+        Task {
+          await mayEnd.wait()
+          decide(.allow)
+        }
+      }
+      request.resume()
+    }
+
+    func headReceived() async { await isShown.wait() }
+    func finish() { mayEnd.open() }
+  }
+
+  private static func server(answering status: Int = 200) -> FakeTransport {
+    FakeTransport { request, index in
+      request.method == "GET"
+        ? .cacheable("\(index)", "max-age=600")
+        : .status(status, "body", headers: [("Location", "/y")])
+    }
+  }
+
+  @Test(
+    "Stored responses are invalidated by the head of the response, and not by an error",
+    arguments: [(200, "200 3 n", "200 4 n"), (201, "200 3 n", "200 4 n"), (500, "200 0 c", "200 1 c")])
+  func openUnsafeResponse(status: Int, target: String, location: String) async {
+    let fixture = CacheFixture(Self.server(answering: status))
+    #expect(await fixture.get().description == "200 0 n")
+    #expect(await fixture.get("y").description == "200 1 n")
+    let post = OpenPost(fixture.session)
+    async let posted = post.request.end()
+    await post.headReceived()
+    #expect(await fixture.get().description == target, "the target of the POST")
+    #expect(await fixture.get("y").description == location, "the Location of its response")
+    post.finish()
+    #expect(await posted.response?.statusCode == status)
+  }
+
+  @Test("A response that is on its way when the head arrives is not stored") func overtakenByHead() async {
+    let (gate, reached) = (Latch(), Latch())
+    let fixture = CacheFixture(
+      FakeTransport(FakeReply.cacheable("old", "max-age=600").held(by: gate, reached: reached)) { _, _ in
+        .status(200, "body")
+      })
+    async let early = fixture.get()
+    await reached.wait()
+    let post = OpenPost(fixture.session)
+    async let posted = post.request.end()
+    await post.headReceived()
+    gate.open()
+    #expect(await early.description == "200 old n")
+    #expect(fixture.cache.currentMemoryUsage == 0, "the POST has changed the resource")
+    post.finish()
+    #expect(await posted.error == nil)
+  }
+
+  @Test("Stored responses that may have to be read from a disk are invalidated in the background")
+  func waitingStore() async throws {
+    let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+    let session = Session.retained(
+      fake: Self.server(), configuration: .cached(by: cache), observers: SessionObservers(eventMonitors: []))
+    let get = try URLRequest(url: "http://a.test/x", method: .get)
+    _ = await session.request(get).end()
+    #expect(cache.cachedResponse(for: get) != nil)
+    let post = OpenPost(session)
+    async let posted = post.request.end()
+    await post.headReceived()
+    #expect(await eventually { cache.cachedResponse(for: get) == nil }, "the body of the POST is still open")
+    post.finish()
+    #expect(await posted.error == nil)
+  }
+}
