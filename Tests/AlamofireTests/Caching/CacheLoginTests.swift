@@ -181,6 +181,24 @@ import Testing
     #expect(await get(as: "ada", Update(headers: language)) == "200 ada's c")
   }
 
+  @Test("A 304 for a private response also concerns an older public one with the same tag")
+  func olderPublicResponse() async {
+    let fixture = CacheFixture(
+      FakeTransport(
+        .cacheable("ada's", "public, max-age=600", tag: "1"),
+        .cacheable("ada's", "private, max-age=60", tag: "1"),
+        .status(304, headers: [("ETag", "\"1\""), ("Cache-Control", "private, max-age=60")]),
+        .cacheable("bob's", "private")))
+    let ada: HTTPHeaders = [.authorization(bearerToken: "ada")]
+    #expect(await fixture.get(headers: ada).description == "200 ada's n")
+    fixture.clock.advance(10)
+    #expect(
+      await fixture.get(headers: ada, policy: .reloadIgnoringLocalCacheData).description == "200 ada's n")
+    fixture.clock.advance(70)
+    #expect(await fixture.get(headers: ada).description == "200 ada's nc")
+    #expect(await fixture.get(headers: [.authorization(bearerToken: "bob")]).description == "200 bob's n")
+  }
+
   @Test("A public response that a background revalidation makes private is not used for other users")
   func refreshForOneUser() async throws {
     let fixture = CacheFixture(

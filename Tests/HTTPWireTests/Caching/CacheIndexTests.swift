@@ -94,6 +94,29 @@ import Testing
     #expect(index.count == 3, "a newer response than the update stays")
   }
 
+  @Test("An update drops the other responses for its request that have the same strong tag") func commonTag()
+  {
+    func stored(_ tag: String, _ variant: String? = nil, at time: Int64 = 0) -> StoredResponse {
+      CacheFixture.response(
+        [("ETag", tag)] + (variant == nil ? [] : [("Vary", "v")]),
+        requestFields: variant.map { [("V", $0)] } ?? [], at: CacheFixture.start + time)
+    }
+    func count(beside other: StoredResponse, updated tag: String = "\"1\"") -> Int {
+      var index = CacheIndex(memoryCapacity: 1 << 20, diskCapacity: 0)
+      let removals = index.removalCount
+      _ = index.put(other)
+      _ = index.put(stored(tag, "a", at: 5))
+      _ = index.put(stored(tag, "a", at: 10), replacing: stored(tag, "a", at: 5), askedAfter: removals)
+      return index.count
+    }
+    #expect(count(beside: stored("\"1\"")) == 1, "it could have answered the request")
+    #expect(count(beside: stored("\"1\"", "b")) == 2, "it is for other fields")
+    #expect(count(beside: stored("\"2\"")) == 2, "it has another tag")
+    #expect(count(beside: stored("W/\"1\"")) == 2, "its tag is weak")
+    #expect(count(beside: stored("\"1\""), updated: "W/\"1\"") == 2, "the tag of the update is weak")
+    #expect(count(beside: stored("\"1\"", at: 20)) == 2, "it is newer than the update")
+  }
+
   @Test("A response to a request before a removal is not stored") func requestBeforeRemoval() {
     var index = CacheIndex(memoryCapacity: 1 << 20, diskCapacity: 0)
     let stored = Self.stored(1)

@@ -43,6 +43,9 @@ package struct Selection: Sendable, Equatable {
   /// Whether two responses depend on the same fields, whatever the values are.
   func hasSameNames(as other: Selection) -> Bool { fields.map(\.name) == other.fields.map(\.name) }
 
+  /// Whether the response is for each request that another selection includes.
+  func isPart(of other: Selection) -> Bool { fields.allSatisfy { other.fields.contains($0) } }
+
   /// Whether the response is for a request with these fields. `*` is for none.
   package func includes(_ request: inout FieldDigests) -> Bool {
     fields.allSatisfy { $0.name != "*" && request[$0.name] == $0.digest }

@@ -120,7 +120,8 @@ package struct CacheIndex: Sendable {
   ///
   /// - Parameters:
   ///   - old:      The response before the server updated it. It is dropped if the update changed the names of the
-  ///     selecting fields. Otherwise it would still answer requests that the updated one no longer answers.
+  ///     selecting fields. Otherwise it would still answer requests that the updated one no longer answers. So would
+  ///     others that the update concerns, which are dropped as well.
   ///   - removals: ``removalCount`` when its request began; `nil` for a response that cannot be overtaken by a removal.
   ///   - mayWrite: Whether there is a folder for files.
   ///   - now:      Seconds since 1970; a later time was noted before the clock was set back.
@@ -155,13 +156,24 @@ package struct CacheIndex: Sendable {
     return (lastSerial, gone)
   }
 
-  /// Drops a response that depends on other fields than its update, unless it was replaced since. Returns its file.
+  /// Drops a response that depends on other fields than its update, and those in memory that the update concerns as
+  /// well, unless they were replaced since. Returns their files.
   private mutating func drop(
     _ old: StoredResponse?, updatedTo stored: StoredResponse, _ count: UInt64?, _ now: Int64
   ) -> [EntryID] {
-    guard let old, !old.selection.hasSameNames(as: stored.selection) else { return [] }
-    let id = EntryID(old)
-    return isOvertaken(stored, id, count, now) ? [] : drop(id)
+    guard let old else { return [] }
+    let id = EntryID(stored)
+    var obsolete = old.selection.hasSameNames(as: stored.selection) ? [] : [EntryID(old)]
+    for variant in variants[id.hash] ?? [] where variant.number != id.variant {
+      let other = EntryID(hash: id.hash, variant: variant.number)
+      guard let response = held[other] ?? pending[other]?.stored, response.key == stored.key,
+        response.isUpdated(with: stored), !obsolete.contains(other)
+      else { continue }
+      obsolete.append(other)
+    }
+    var gone: [EntryID] = []
+    for id in obsolete where !isOvertaken(stored, id, count, now) { gone += drop(id) }
+    return gone
   }
 
   /// Whether the response is obsolete: there was a removal after its request, or the stored response is newer.

@@ -72,6 +72,15 @@ package final class StoredResponse: Sendable {
     return date.secondsSince1970
   }
 
+  /// Whether the update of another response concerns this one as well, because it has the same strong tag and could
+  /// have answered the same request (RFC 9111 §4.3.4).
+  func isUpdated(with other: StoredResponse) -> Bool {
+    guard selection.isPart(of: other.selection), let own = entityTag, let tag = other.entityTag else {
+      return false
+    }
+    return own.isStrong && tag.isStrong && own.matches(tag)
+  }
+
   package var entityTag: EntityTag? { head.block.value(of: "ETag").flatMap { EntityTag($0) } }
   package var lastModified: String? { head.block.value(of: "Last-Modified") }
 
