@@ -177,6 +177,10 @@ package struct TransferDescription: Codable, Sendable, Equatable {
   package var bodyFile: BodyFile?
   package var timeout: Double
   package var cachePolicy: UInt
+  /// Whether cookies are sent and stored. `nil` stands for true, and for a journal of an earlier version.
+  package var handlesCookies: Bool?
+  /// The URL of the document that the request belongs to, by which cookies are accepted.
+  package var mainDocument: String?
   /// The second since 1970 in which the transfer was created.
   package var created: Double
   /// The second since 1970 before which no request is sent.

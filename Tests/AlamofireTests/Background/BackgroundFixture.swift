@@ -16,7 +16,7 @@ struct BackgroundFixture {
   func session(
     delegate: SessionDelegate = SessionDelegate(), isDiscretionary: Bool = false,
     interceptor: (any RequestInterceptor)? = nil, startRequestsImmediately: Bool = true,
-    eventMonitors: [any EventMonitor] = []
+    eventMonitors: [any EventMonitor] = [], configure: (URLSessionConfiguration) -> Void = { _ in }
   ) -> Session {
     let folder = folder
     let configuration = URLSessionConfiguration.background(
@@ -26,6 +26,7 @@ struct BackgroundFixture {
     }
     configuration.urlCache = nil
     configuration.isDiscretionary = isDiscretionary
+    configure(configuration)
     return Session(
       configuration: configuration, delegate: delegate, startRequestsImmediately: startRequestsImmediately,
       interceptor: interceptor, eventMonitors: eventMonitors)

@@ -53,6 +53,22 @@ import Testing
     #expect(unknown.asksForRest(whole) == whole)
   }
 
+  @Test("The request for the whole file has the properties of the first one") func properties() throws {
+    let data = try #require(
+      try made { request in
+        request.timeoutInterval = 300
+        request.cachePolicy = .reloadIgnoringLocalCacheData
+        request.httpShouldHandleCookies = false
+        request.mainDocumentURL = URL(string: "http://b.test/page")
+      })
+    let request = try ResumeData(try #require(data.data(isOnDisk: true))).wholeRequest()
+    #expect(request.timeoutInterval == 300 && request.cachePolicy == .reloadIgnoringLocalCacheData)
+    #expect(!request.httpShouldHandleCookies)
+    #expect(request.mainDocumentURL?.absoluteString == "http://b.test/page")
+    let usual = try #require(try made()).wholeRequest()
+    #expect(usual.httpShouldHandleCookies && usual.mainDocumentURL == nil)
+  }
+
   @Test("A file in the temporary folder is named without it, another one with its path") func names() throws {
     var data = try #require(try made())
     #expect(data.path == "/Alamofire_x.tmp")

@@ -15,6 +15,8 @@ struct JournalTests {
     description.bodyFile = .init(path: "/tmp/a b", isOwned: true, size: 7)
     description.bodyFile?.modified = 1_700_000_000.123456
     description.earliestBegin = 1_700_000_100
+    description.handlesCookies = false
+    description.mainDocument = "https://example.com/"
     description.resumption = UploadResumption.Policy()
     description.resumption?.dialect = .tus
     description.resumption?.metadata = "filename YQ=="

@@ -23,6 +23,7 @@ struct ResumeData: Equatable {
     // Equal data for equal downloads.
     description = TransferDescription(
       kind: .download, url: url.absoluteString, method: "GET", fields: fields, created: 0, boot: "")
+    description.takeProperties(of: request)
     self.version = version
     self.received = received
     name(file)

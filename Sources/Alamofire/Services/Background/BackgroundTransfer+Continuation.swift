@@ -255,6 +255,18 @@ extension URLRequest {
     httpBody = description.body
     timeoutInterval = description.timeout
     cachePolicy = CachePolicy(rawValue: description.cachePolicy) ?? .useProtocolCachePolicy
+    httpShouldHandleCookies = description.handlesCookies ?? true
+    mainDocumentURL = description.mainDocument.flatMap { URL(wire: $0) }
+  }
+}
+
+extension TransferDescription {
+  /// Takes over what a request has beside its URL, method, fields and body.
+  mutating func takeProperties(of request: URLRequest) {
+    if !request.timeoutInterval.isNaN { timeout = request.timeoutInterval.storable }
+    cachePolicy = request.cachePolicy.rawValue
+    handlesCookies = request.httpShouldHandleCookies ? nil : false
+    mainDocument = request.mainDocumentURL?.absoluteString
   }
 }
 

@@ -74,8 +74,7 @@ package final class BackgroundTransfer: Sendable {
       fields: request.allHTTPHeaderFields ?? [:], created: owner.now(), boot: files.boot)
     description.body = request.httpBody
     description.bodyFile = state.withLock { $0.adoptedFile }
-    if !request.timeoutInterval.isNaN { description.timeout = request.timeoutInterval.storable }
-    description.cachePolicy = request.cachePolicy.rawValue
+    description.takeProperties(of: request)
     description.earliestBegin = earliestBegin.map { $0.timeIntervalSince1970.storable }
     description.resumption = resumption
     // One write, because without its second record the upload would begin again.
