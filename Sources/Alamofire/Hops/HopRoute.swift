@@ -330,14 +330,25 @@ enum HopHandler: Sendable {
 
 extension WireRequest {
   /// The alternative service to try, which speaks HTTP/2. The body has to be stored, so that it can be sent again to
-  /// the origin after a 421. The body of a stream cannot be.
+  /// the origin after a 421. The body of a stream cannot be. With a proxy, the service would seem to have failed for
+  /// all requests.
   fileprivate var alternativeToTry: AlternativeService? {
     let options = profile.options
     guard let services = options.alternativeServices, options.httpVersions != .http1Only,
       options.unixSocket == nil, !bindsConnection, body.isStored, body.count >= 0,
-      !options.hostOverrides.contains(where: { $0.leads(origin) })
+      !options.hostOverrides.contains(where: { $0.leads(origin) }),
+      let service = services.choice(for: origin), !usesProxy
     else { return nil }
-    return services.choice(for: origin)
+    return service
+  }
+
+  /// Whether the request goes to a proxy, or fails because of one.
+  private var usesProxy: Bool {
+    guard profile.isDirect != true else { return false }
+    switch ProxyEnvironment.shared.choice(for: origin, in: profile.proxies) {
+    case .direct, .environment: return false
+    case .server, .unreadable: return true
+    }
   }
 
   /// Whether the request has a Digest answer, which counts the use of a nonce.

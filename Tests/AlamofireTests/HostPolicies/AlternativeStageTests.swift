@@ -274,6 +274,30 @@ struct AlternativeStageTests {
     #expect(fake.requests.last?.alternative == place)
   }
 
+  @Test("A request with a proxy goes to the origin, and the service stays for other requests")
+  func proxied() async {
+    let fake = FakeTransport { request, _ in
+      request.alternative == nil ? .text("origin") : .failure(.alternativeUnfit)
+    }
+    let response = await session(fake) { $0.proxy = .http("proxy.test", port: 3128) }.request(url).end()
+    #expect(response.data == Data("origin".utf8))
+    #expect(fake.requests.map { $0.alternative } == [nil], "the request is sent once, to the proxy")
+    #expect(
+      services.choice(for: Origin(scheme: "https", host: "a.test", port: 8443)) == place,
+      "the service has not failed")
+  }
+
+  @Test("A background revalidation with a proxy goes to the origin, and the service stays")
+  func proxiedRevalidation() async throws {
+    let first = FakeTransport()
+    _ = await session(first) { $0.proxy = .http("proxy.test", port: 3128) }.request(url).end()
+    let request = try #require(first.requests.first)
+    let fake = FakeTransport()
+    _ = try await RefreshTransport(transport: fake, trust: nil).response(to: request, observer: Reports())
+    #expect(fake.requests.map { $0.alternative } == [nil])
+    #expect(services.choice(for: request.origin) == place)
+  }
+
   @Test("Alt-Svc: clear removes the services") func clear() async throws {
     let fake = FakeTransport(.status(200, headers: [("Alt-Svc", "clear")]))
     let session = session(fake)
