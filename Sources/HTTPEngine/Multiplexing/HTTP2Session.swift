@@ -12,6 +12,8 @@ package import HTTPWire
 package final class HTTP2Session {
   /// The most streams at a time, whatever the server allows.
   package static let mostStreams = 100
+  /// The default of `TransportOptions.headerSizeLimit`.
+  package static let usualHeaderSizeLimit = 262_144
   /// The window of the connection. It is returned as soon as bytes arrive, so that streams cannot block one another.
   private static let connectionWindow: Int32 = 32 << 20
   /// The number of bytes that may wait for the connection before more content is asked for.
@@ -25,6 +27,9 @@ package final class HTTP2Session {
   let frames = FrameOutput()
   /// The largest `headerSizeLimit` of any stream.
   @exclusivity(unchecked) private(set) var headerSizeLimit: Int
+  /// The size of heads that the server was asked to keep to. Requests with another limit than the first may follow on
+  /// the connection, so it is never below ``usualHeaderSizeLimit``.
+  @exclusivity(unchecked) private var announcedLimit: Int
   @exclusivity(unchecked) var budget = WindowBudget()
   @exclusivity(unchecked) var meter = FloodMeter()
   @exclusivity(unchecked) private(set) var streams: [Int32: HTTP2Stream] = [:]
@@ -62,23 +67,27 @@ package final class HTTP2Session {
   /// Makes the session of a new connection, with its preface in the output. Returns `nil` if memory is short.
   ///
   /// - Parameter headerSizeLimit: The most bytes of all heads and trailers of a response.
-  package init?(headerSizeLimit: Int = 262_144) {
+  package init?(headerSizeLimit: Int = HTTP2Session.usualHeaderSizeLimit) {
     guard let session = Self.makeSession() else { return nil }
     self.session = session
     self.headerSizeLimit = headerSizeLimit
+    announcedLimit = max(headerSizeLimit, Self.usualHeaderSizeLimit)
     nghttp2_session_set_user_data(session, Unmanaged.passUnretained(self).toOpaque())
     let settings = [
       nghttp2_settings_entry(settings_id: Int32(NGHTTP2_SETTINGS_ENABLE_PUSH.rawValue), value: 0),
       nghttp2_settings_entry(
         settings_id: Int32(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE.rawValue),
         value: UInt32(StreamWindow.initialSize)),
-      nghttp2_settings_entry(
-        settings_id: Int32(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE.rawValue),
-        value: UInt32(clamping: headerSizeLimit)),
+      Self.headerListSize(announcedLimit),
     ]
     guard nghttp2_submit_settings(session, 0, settings, settings.count) == 0,
       nghttp2_session_set_local_window_size(session, 0, 0, Self.connectionWindow) == 0
     else { return nil }
+  }
+
+  private static func headerListSize(_ limit: Int) -> nghttp2_settings_entry {
+    nghttp2_settings_entry(
+      settings_id: Int32(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE.rawValue), value: UInt32(clamping: limit))
   }
 
   deinit {
@@ -304,6 +313,7 @@ package final class HTTP2Session {
     guard id > 0 else { return nil }
     let limit = headerSizeLimit ?? self.headerSizeLimit
     self.headerSizeLimit = max(limit, self.headerSizeLimit)
+    announce(limit)
     let stream = HTTP2Stream(
       owner, ResponseFields(to: method, headerSizeLimit: limit), hasContent: hasContent, in: &budget
     )
@@ -311,6 +321,15 @@ package final class HTTP2Session {
     streams[id] = stream
     meter.requestSent()
     return stream
+  }
+
+  /// Tells the server of a limit beyond the announced one. nghttp2 sends settings before the heads that wait, so that
+  /// the server has them when the request arrives.
+  private func announce(_ limit: Int) {
+    guard limit > announcedLimit else { return }
+    var setting = Self.headerListSize(limit)
+    // Without memory for it the server keeps to the earlier limit, and the next request tries again.
+    if nghttp2_submit_settings(session, 0, &setting, 1) == 0 { announcedLimit = limit }
   }
 
   private func submit(_ request: RequestFields, hasContent: Bool) -> Int32 {

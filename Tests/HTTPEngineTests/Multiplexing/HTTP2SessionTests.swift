@@ -4,13 +4,16 @@ import HTTPWire
 import Testing
 
 @Suite("Requests and responses of an HTTP/2 session", .timeLimit(.minutes(1))) struct HTTP2SessionTests {
-  @Test("A connection begins with the preface, its settings and its window") func preface() throws {
-    let session = try #require(HTTP2Session(headerSizeLimit: 12_345))
+  @Test(
+    "A connection begins with the preface, its settings and its window",
+    arguments: [(12_345, 262_144), (262_144, 262_144), (400_000, 400_000)] as [(Int, UInt32)])
+  func preface(headerSizeLimit: Int, announced: UInt32) throws {
+    let session = try #require(HTTP2Session(headerSizeLimit: headerSizeLimit))
     session.makeOutput()
     let output = Array(session.output)
     #expect(output.starts(with: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8))
     // No push, the window of a stream, the size of heads; then the rest of the window of 32 MiB.
-    let settings: [UInt8] = [0, 2, 0, 0, 0, 0, 0, 4, 0, 4, 0, 0, 0, 6, 0, 0, 48, 57]
+    let settings: [UInt8] = [0, 2, 0, 0, 0, 0, 0, 4, 0, 4, 0, 0, 0, 6] + SessionPeer.bytes(announced)
     #expect(
       output.dropFirst(24)
         == (HTTP2TestConnection.bytes(of: .settings, payload: settings)
@@ -18,6 +21,26 @@ import Testing
           of: .windowUpdate, payload: SessionPeer.bytes(UInt32(33_554_432 - 65_535))))[...])
     #expect(session.freeStreams == 100)
     #expect(session.streamCount == 0 && !session.isOver)
+  }
+
+  @Test("A request with a larger limit of heads announces it before it is sent, and a smaller one nothing")
+  func largerHeads() throws {
+    let peer = try SessionPeer(headerSizeLimit: 10_000)
+    func open(_ limit: Int?) throws -> [SessionPeer.Frame] {
+      let recorder = StreamRecorder(peer)
+      let origin = Origin(scheme: "https", host: "a.example", port: nil)
+      let request = try RequestFields(.init(method: "GET", origin: origin, target: "/"), fields: [])
+      let stream = peer.session.open(
+        request, method: "GET", hasContent: false, headerSizeLimit: limit, for: recorder)
+      _ = try #require(stream)
+      return peer.flush()
+    }
+    #expect(try open(nil).map(\.kind) == [1])
+    #expect(try open(262_144).map(\.kind) == [1], "the first settings have announced it")
+    let frames = try open(1_000_000)
+    #expect(frames.map(\.kind) == [4, 1], "the settings come before the head")
+    #expect(frames.first?.payload == [0, 6] + SessionPeer.bytes(UInt32(1_000_000)))
+    #expect(try open(1_000_000).map(\.kind) == [1] && open(500_000).map(\.kind) == [1])
   }
 
   @Test("A request has its fields, and its response arrives", arguments: [Int.max, 1, 7])
