@@ -59,6 +59,16 @@ extension Exchange {
     return TransportFailure(.dataLengthExceedsMaximum, failure.message(host: hostName))
   }
 
+  /// Whether nothing was sent because other code has to decide about the connection first. The request is then sent
+  /// again, and counts once for the rate of its host.
+  func isUndecided(_ outcome: Outcome) -> Bool {
+    guard times.requestStart == 0, case .failure(let failure) = outcome else { return false }
+    switch failure.kind {
+    case .trustUndecided, .identityUndecided, .alternativeUnfit: return true
+    default: return false
+    }
+  }
+
   private var refusal: String {
     isRepeatable ? " because the server did so too often" : " because its body can be read only once"
   }

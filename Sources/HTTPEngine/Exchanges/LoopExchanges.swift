@@ -212,7 +212,8 @@ final class LoopExchanges {
   /// start another exchange.
   func end(_ exchange: Exchange, _ outcome: consuming Exchange.Outcome) {
     exchanges[exchange.ticket] = nil
-    let successors = hostQueues.remove(exchange, multiplexes: exchange.multiplexes, now)
+    let successors = hostQueues.remove(
+      exchange, multiplexes: exchange.multiplexes, now, isUnsent: exchange.isUndecided(outcome))
     let completion = exchange.finish(&outcome)
     if recycled.count < Self.pooledExchanges { recycled.append(exchange) }
     state.hasAnswered = true

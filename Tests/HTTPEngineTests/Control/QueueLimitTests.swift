@@ -158,6 +158,26 @@ import Testing
     #expect(try await second.value == 200)
   }
 
+  @Test("A request that waits for a decision about its server uses no token of the rate")
+  func undecided() async throws {
+    let server = try HTTPTestServer(.tls(.localhost))
+    let client = Client { $0.requestLimits = Limits(ratePerHost: .init(perSecond: 0.0001)) }
+    let asking = ConnectionProfile(options: client.profile.options, evaluator: FixedEvaluator(.ask))
+    let failure = try await client.failure(of: client.request(server.url("/get"), profile: asking))
+    #expect(failure.kind == .trustUndecided)
+    let watcher = Watcher()
+    let request = try await start(client, server.url("/get"), watcher: watcher)
+    let waitsForRate = await reasons(client).contains(.rate)
+    #expect(!waitsForRate, "the request that was not sent has used the token of this one")
+    if waitsForRate { watcher.cancel() }
+    #expect(try await request.value == 200)
+    let next = Watcher()
+    let second = try await start(client, server.url("/get"), watcher: next)
+    #expect(await reasons(client) == [.rate], "a request that was sent counts")
+    next.cancel()
+    await #expect(throws: TransportFailure.self) { try await second.value }
+  }
+
   @Test("Hosts without requests are forgotten when their rate allows a burst again")
   func forgottenHosts() async throws {
     let client = Client { $0.requestLimits = Limits(ratePerHost: .init(perSecond: 100)) }
