@@ -17,6 +17,8 @@ import Testing
       url: Self.url, method: .get, headers: ["Authorization": "Bearer t", "X-A": "1"])
     request.cachePolicy = .reloadIgnoringLocalCacheData
     request.timeoutInterval = 7
+    request.httpShouldHandleCookies = false
+    request.mainDocumentURL = URL(string: "https://document.test/")
     change(&request)
     return request
   }
@@ -39,6 +41,8 @@ import Testing
     #expect(asked.url?.absoluteString == url && asked.httpMethod == "GET")
     #expect(asked.headers.dictionary == (hasFirstOrigin ? request.headers.dictionary : [:]))
     #expect(asked.cachePolicy == .reloadIgnoringLocalCacheData && asked.timeoutInterval == 7)
+    #expect(!asked.httpShouldHandleCookies, "the request forbids cookies, whatever source is asked")
+    #expect(asked.mainDocumentURL == request.mainDocumentURL)
     #expect(
       source.hasFirstOrigin(2) == hasFirstOrigin && source.hasFirstOrigin(0) && !source.hasFirstOrigin(1))
   }

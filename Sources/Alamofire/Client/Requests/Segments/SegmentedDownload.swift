@@ -380,6 +380,8 @@ extension SegmentedDownloadSource {
     guard index > 0 else { return first }
     let url = try mirrors[index - 1].asURL()
     var request = URLRequest(url: url, cachePolicy: first.cachePolicy, timeoutInterval: first.timeoutInterval)
+    request.httpShouldHandleCookies = first.httpShouldHandleCookies
+    request.mainDocumentURL = first.mainDocumentURL
     // The fields may have credentials of the first server.
     if Self.origin(of: first.url) == Self.origin(of: url) { request.headers = first.headers }
     return request
