@@ -238,9 +238,9 @@ public struct TransportOptions: Sendable, Equatable {
 
   /// Whether identical concurrent requests share one transfer: data requests by GET without a body, with the same URL,
   /// header fields and options, in one session. Each gets the whole response; cancelling or suspending one does not
-  /// affect the others. The timeouts of the first request apply; the metrics describe the shared transfer. After the
-  /// response to an unsafe request of the session, such as `POST`, later requests do not join earlier transfers.
-  /// Default: `false`.
+  /// affect the others. The timeouts of the first request apply, and the highest priority of all; the metrics describe
+  /// the shared transfer. After the response to an unsafe request of the session, such as `POST`, later requests do not
+  /// join earlier transfers. Default: `false`.
   public var sharesIdenticalRequests: Bool = false
 
   /// Makes the default options.

@@ -240,6 +240,46 @@ import Testing
     #expect(second.events.count == 2, "it has left")
   }
 
+  @Test("A transfer has the highest priority of its members, whenever they get it") func priorities() throws {
+    let key = try Self.key()
+    let first = shared.reserve(priority: 0.2)
+    guard case .first(let flight) = shared.join(key, first, Observer(), LocalTransferControl()) else {
+      Issue.record("the first member does not send")
+      return
+    }
+    let control = FakeTransferControl()
+    #expect(shared.began(key, flight, control, priority: 0.2) == .go)
+    #expect(control.priority == nil, "it was sent with this priority")
+    let (lower, higher) = (shared.reserve(priority: 0.1), shared.reserve(priority: 0.1))
+    shared.prioritize(higher, 0.9)
+    for id in [lower, higher] { _ = shared.join(key, id, Observer(), LocalTransferControl()) }
+    #expect(control.priority == 0.9, "a member that joins is more urgent")
+    shared.prioritize(first, 0.4)
+    #expect(control.priority == 0.9)
+    shared.prioritize(first, 1)
+    #expect(control.priority == 1)
+    shared.prioritize(first, 0.3)
+    #expect(control.priority == 0.9)
+    shared.leave(higher)
+    #expect(control.priority == 0.3, "the most urgent member has left")
+    shared.leave(first)
+    #expect(control.priority == 0.1)
+    shared.prioritize(first, 1)
+    #expect(control.priority == 0.1, "a member that has left counts no more")
+  }
+
+  @Test("A priority that changes before the transfer begins is given to it") func earlyPriority() throws {
+    let key = try Self.key()
+    guard case (let id, .first(let flight)) = join(key, Observer()) else {
+      Issue.record("the first member does not send")
+      return
+    }
+    shared.prioritize(id, 0.8)
+    let control = FakeTransferControl()
+    #expect(shared.began(key, flight, control) == .go)
+    #expect(control.priority == 0.8)
+  }
+
   @Test("A member that left before it joined does not join") func leftBefore() throws {
     let key = try Self.key()
     let id = shared.reserve()

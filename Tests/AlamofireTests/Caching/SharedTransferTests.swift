@@ -44,6 +44,22 @@ import Testing
     #expect(await session.request("http://a.test/x").end().data == Data("ok".utf8))
   }
 
+  @Test("A shared transfer follows the priorities of its requests") func priorities() async throws {
+    let (session, fake) = session(.text("shared"))
+    let (first, second) = (await begun(session), await begun(session))
+    await reached.wait()
+    let control = try #require(fake.controls.first)
+    first.0.priority = 0.75
+    #expect(control.priority == 0.75)
+    second.0.priority = 1
+    #expect(control.priority == 1)
+    second.0.cancel()
+    #expect(await eventually { control.priority == 0.75 })
+    gate.open()
+    #expect(try await first.1.value(0).data == Data("shared".utf8))
+    #expect(fake.requests.count == 1)
+  }
+
   @Test("Requests with equal options share a transfer, requests with different options do not")
   func optionsOfRequests() async {
     let fake = FakeTransport(FakeReply.text("shared").held(by: gate, reached: reached))

@@ -66,14 +66,24 @@ package final class SharedTransfers: Sendable {
     /// Whether the observer has received the head.
     var knowsHead: Bool
     let room: LocalTransferControl
+    var priority: Float
   }
 
   struct Flight {
     let number: UInt64
     var members: [Member] = []
+    /// The highest priority of the members.
+    var priority: Float
     var head: ResponseHead?
     var count = ByteCount()
     var control: (any TransferControl)?
+
+    /// Determines the highest priority after a change of the members. Returns whether it is another one.
+    mutating func renewPriority() -> Bool {
+      let highest = members.reduce(Float(0)) { max($0, $1.priority) }
+      defer { priority = highest }
+      return highest != priority
+    }
   }
 
   /// The requests that have left a transfer while its event is passed on. They end after that, because the event may
@@ -87,8 +97,8 @@ package final class SharedTransfers: Sendable {
     var flights: [Key: Flight] = [:]
     /// The transfers whose event is passed on, by their numbers.
     var leaving: [UInt64: Leaving] = [:]
-    /// Numbers of requests that have not joined yet.
-    var reserved: Set<UInt64> = []
+    /// The priorities of requests that have not joined yet, by their numbers.
+    var reserved: [UInt64: Float] = [:]
     /// The keys of the requests that have joined, by their numbers.
     var keys: [UInt64: Key] = [:]
     /// Outcomes of requests that do not wait yet, with the last byte counts.
@@ -135,10 +145,10 @@ package final class SharedTransfers: Sendable {
   }
 
   /// Returns a number for a request that is about to join.
-  func reserve() -> UInt64 {
+  func reserve(priority: Float = 0.5) -> UInt64 {
     state.withLock { state in
       state.lastNumber += 1
-      state.reserved.insert(state.lastNumber)
+      state.reserved[state.lastNumber] = priority
       return state.lastNumber
     }
   }
@@ -146,18 +156,51 @@ package final class SharedTransfers: Sendable {
   func join(_ key: Key, _ id: UInt64, _ observer: any TransferObserver, _ room: LocalTransferControl)
     -> Membership
   {
-    state.withLock { state in
-      guard state.reserved.remove(id) != nil else { return .left }
+    let (membership, isMoreUrgent) = state.withLock { state -> (Membership, Bool) in
+      guard let priority = state.reserved.removeValue(forKey: id) else { return (.left, false) }
       state.keys[id] = key
       let head = state.flights[key]?.head
-      let member = Member(id: id, observer: observer, knowsHead: head == nil, room: room)
-      if state.flights[key] != nil {
+      let member = Member(id: id, observer: observer, knowsHead: head == nil, room: room, priority: priority)
+      if let earlier = state.flights[key]?.priority {
         state.flights[key]?.members.append(member)
-        return .joined(head: head)
+        state.flights[key]?.priority = max(priority, earlier)
+        return (.joined(head: head), priority > earlier)
       }
       state.lastNumber += 1
-      state.flights[key] = Flight(number: state.lastNumber, members: [member])
-      return .first(flight: state.lastNumber)
+      state.flights[key] = Flight(number: state.lastNumber, members: [member], priority: priority)
+      return (.first(flight: state.lastNumber), false)
+    }
+    if isMoreUrgent { alignPriority(key) }
+    return membership
+  }
+
+  /// Notes the priority of a request. The transfer has the highest one of its requests.
+  func prioritize(_ id: UInt64, _ priority: Float) {
+    let changed = state.withLock { state -> Key? in
+      if state.reserved[id] != nil {
+        state.reserved[id] = priority
+        return nil
+      }
+      guard let key = state.keys[id],
+        let index = state.flights[key]?.members.firstIndex(where: { $0.id == id })
+      else { return nil }
+      state.flights[key]?.members[index].priority = priority
+      return state.flights[key]?.renewPriority() == true ? key : nil
+    }
+    if let changed { alignPriority(changed) }
+  }
+
+  /// Gives a transfer the priority of its requests. Compares again afterwards, because another thread may have changed
+  /// it.
+  ///
+  /// - Parameter sent: The priority that the transfer has; `nil` if it is not known.
+  private func alignPriority(_ key: Key, from sent: Float? = nil) {
+    var known = sent
+    while true {
+      let (priority, control) = state.withLock { ($0.flights[key]?.priority, $0.flights[key]?.control) }
+      guard let priority, let control, priority != known else { return }
+      control.setPriority(priority)
+      known = priority
     }
   }
 
@@ -197,29 +240,38 @@ package final class SharedTransfers: Sendable {
   /// Removes a request, which ends when no event can reach it any more. If it is the last one, the transfer is
   /// cancelled.
   func leave(_ id: UInt64) {
-    let (continuation, control) = state.withLock {
-      state -> (CheckedContinuation<Outcome, Never>?, (any TransferControl)?) in
-      state.reserved.remove(id)
+    let (continuation, control, changed) = state.withLock {
+      state -> (CheckedContinuation<Outcome, Never>?, (any TransferControl)?, Key?) in
+      state.reserved[id] = nil
       guard let key = state.keys.removeValue(forKey: id), let number = state.flights[key]?.number,
         let index = state.flights[key]?.members.firstIndex(where: { $0.id == id }),
         let member = state.flights[key]?.members.remove(at: index)
-      else { return (nil, nil) }
+      else { return (nil, nil, nil) }
       let continuation = state.leave(number, member)
-      guard state.flights[key]?.members.isEmpty == true else { return (continuation, nil) }
-      return (continuation, state.flights.removeValue(forKey: key)?.control)
+      guard state.flights[key]?.members.isEmpty == true else {
+        return (continuation, nil, state.flights[key]?.renewPriority() == true ? key : nil)
+      }
+      return (continuation, state.flights.removeValue(forKey: key)?.control, nil)
     }
     control?.cancel()
+    if let changed { alignPriority(changed) }
     continuation?.resume(returning: .failure(.left))
   }
 
   // MARK: The transfer
 
-  func began(_ key: Key, _ flight: UInt64, _ control: any TransferControl) -> TransferStart {
-    state.withLock { state in
+  /// Notes the control of a transfer that was sent with a priority.
+  func began(
+    _ key: Key, _ flight: UInt64, _ control: any TransferControl,
+    priority: Float = 0.5
+  ) -> TransferStart {
+    let start = state.withLock { state -> TransferStart in
       guard state.flights[key]?.number == flight else { return .refuse }
       state.flights[key]?.control = control
       return .go
     }
+    if start == .go { alignPriority(key, from: priority) }
+    return start
   }
 
   /// Passes the head to the requests. Returns whether none of them needs the body.
@@ -294,7 +346,7 @@ struct SharedTransport: AsyncTransport {
     to request: WireRequest, observer: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse {
     let room = LocalTransferControl(deadline: request.deadline)
-    let id = shared.reserve()
+    let id = shared.reserve(priority: request.priority)
     defer { observer.transferEnded() }
     room.begin(observer.transferBegan(SharedTransferControl(shared: shared, id: id, room: room)))
     do throws(TransportFailure) { try await room.pass() } catch {
@@ -331,7 +383,7 @@ struct SharedTransport: AsyncTransport {
   }
 
   private func begin(_ request: WireRequest, _ key: SharedTransfers.Key, _ flight: UInt64) {
-    let transfer = SharedTransfer(shared: shared, key: key, flight: flight)
+    let transfer = SharedTransfer(shared: shared, key: key, flight: flight, priority: request.priority)
     transport.send(request, observer: transfer, completion: transfer)
   }
 }
@@ -341,14 +393,18 @@ private final class SharedTransfer: TransferObserver, TransferCompletion {
   private let shared: SharedTransfers
   private let key: SharedTransfers.Key
   private let flight: UInt64
+  private let priority: Float
 
-  init(shared: SharedTransfers, key: SharedTransfers.Key, flight: UInt64) {
+  init(shared: SharedTransfers, key: SharedTransfers.Key, flight: UInt64, priority: Float) {
     self.shared = shared
     self.key = key
     self.flight = flight
+    self.priority = priority
   }
 
-  func transferBegan(_ control: any TransferControl) -> TransferStart { shared.began(key, flight, control) }
+  func transferBegan(_ control: any TransferControl) -> TransferStart {
+    shared.began(key, flight, control, priority: priority)
+  }
 
   func headReceived(_ head: ResponseHead) -> HeadDisposition {
     // All requests of the transfer follow a redirect, or leave an alternative service that does not answer for the
@@ -374,6 +430,7 @@ private struct SharedTransferControl: TransferControl {
 
   func suspend() { room.suspend() }
   func resume() { room.resume() }
+  func setPriority(_ priority: Float) { shared.prioritize(id, priority) }
 
   func cancel() {
     room.cancel()
