@@ -130,6 +130,7 @@ extension HopLoop {
     fields.removeAll { !plan.keeps($0.name, to: target.origin) && proposed.hasField(like: $0) }
     requests.violation = services.settings.violation(
       method: changed.httpMethod ?? "GET", own: changed.allHTTPHeaderFields, all: fields)
+    fields = fields.flatMap { lines(of: $0, proposed: proposed) }
     let sorted = SessionSettings.withoutFraming(fields).sorted(like: request.fields)
     let body = body(of: changed)
     let trailers = body.isPresent && hasSameBody(changed, as: proposed) ? request.trailers : nil
@@ -144,6 +145,14 @@ extension HopLoop {
       parts.profile = profile
     }
     request = next.upgraded
+  }
+
+  /// Returns a field of a request that a handler has created. If it is the proposed one, it has as many lines as there,
+  /// because `URLRequest` joins them.
+  private func lines(of field: HTTPHeader, proposed: URLRequest) -> [HTTPHeader] {
+    guard proposed.value(forHTTPHeaderField: field.name) == field.value else { return [field] }
+    let equal = request.fields.filter { FieldName.equal($0.name, field.name) }
+    return equal.isEmpty ? [field] : equal
   }
 
   /// Returns the target of a request that a handler has created. If its URL is the proposed one, it is sent as the

@@ -78,6 +78,34 @@ struct HeadersOnTheWireTests {
     #expect(hop?.requestFields.filter { $0.name.lowercased() == "x-a" }.map(\.value) == ["1", "2", "3"])
   }
 
+  @Test("A redirect handler that changes another field leaves repeated ones separate")
+  func repeatedFieldsAfterHandler() async throws {
+    let (server, other) = (try HTTPTestServer(), try HTTPTestServer())
+    server.enqueue(.redirect(to: "/there"), .redirect(to: other.url("/get")))
+    let names = ["X-A", "X-Secret", "X-Changed"]
+    let request = Session.real().request(server.url("/here")).transportOptions {
+      $0.protectedHeaders = ["X-Secret"]
+      $0.repeatedHeaders = names.flatMap { name in
+        ["1", "2"].map { HTTPHeader(name: name, value: $0) }
+      }
+    }.redirect(
+      using: .modify { _, request, _ in
+        var request = request
+        request.setValue("1", forHTTPHeaderField: "X-Redirected")
+        request.setValue("3", forHTTPHeaderField: "X-Changed")
+        return request
+      })
+    _ = await request.serializingData().response
+    #expect(try await server.takeRequest().headers(named: "X-Changed") == ["1", "2"])
+    let second = try await server.takeRequest()
+    #expect(second.headers(named: "X-A") == ["1", "2"] && second.headers(named: "X-Secret") == ["1", "2"])
+    #expect(second.headers(named: "X-Changed") == ["3"] && second.headers(named: "X-Redirected") == ["1"])
+    let third = try await other.takeRequest()
+    #expect(third.headers(named: "X-A") == ["1", "2"])
+    #expect(third.headers(named: "X-Secret").isEmpty, "secrets do not leave their origin")
+    #expect(third.headers(named: "X-Changed") == ["3"])
+  }
+
   @Test(
     "A repeated field that cannot be sent safely fails the request", arguments: ["a\r\nX-Evil: 1", "a\u{0}"])
   func unsafeRepeatedFields(value: String) async throws {
