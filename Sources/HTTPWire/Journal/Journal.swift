@@ -120,6 +120,8 @@ package enum JournalRecord: Codable, Sendable, Equatable {
   ///
   /// - Parameter mayBeComplete: Whether the server may have all bytes.
   case uploading(StoredUpload?, mayBeComplete: Bool)
+  /// The request has transport options of its own. They are not written, because they may have keys and passwords.
+  case configured
 }
 
 /// A resumable upload that the server has named. The offset is not written, because the server is asked for it.

@@ -40,6 +40,8 @@ package struct JournalState: Sendable, Equatable {
   package private(set) var upload: StoredUpload?
   /// Whether the server may have received the whole request.
   package private(set) var isSent = false
+  /// Whether the request has transport options that only its process knows.
+  package private(set) var hasOwnOptions = false
   /// The representation of which the file has bytes, if it was noted without a head.
   package private(set) var representation: Representation?
   /// The bytes of the file that are on the disk.
@@ -106,6 +108,7 @@ package struct JournalState: Sendable, Equatable {
     case .uploading(let upload, let mayBeComplete):
       self.upload = upload?.resource == nil ? nil : upload
       isSent = mayBeComplete
+    case .configured: hasOwnOptions = true
     }
   }
 
@@ -118,6 +121,7 @@ package struct JournalState: Sendable, Equatable {
   /// The shortest journal of a transfer in this state.
   package var records: [JournalRecord] {
     var records = [JournalRecord.described(description)]
+    if hasOwnOptions { records.append(.configured) }
     if let head { records.append(.responded(head, offset: offset, boot: boot)) }
     if let representation { records.append(.identified(representation, boot: boot)) }
     if let location { records.append(.located(url: location)) }

@@ -17,14 +17,14 @@ import Testing
     storage.setCookie(try #require(cookie))
   }
 
-  private func session(startRequestsImmediately: Bool = true) -> Session {
-    fixture.session(startRequestsImmediately: startRequestsImmediately) {
+  private func makeSession() -> Session {
+    fixture.session {
       $0.httpCookieStorage = storage
       $0.httpCookieAcceptPolicy = .always
     }
   }
 
-  private func request(_ url: String, handlesCookies: Bool) throws -> URLRequest {
+  private func makeRequest(_ url: String, handlesCookies: Bool) throws -> URLRequest {
     var request = try URLRequest(url: url, method: .get)
     request.httpShouldHandleCookies = handlesCookies
     request.mainDocumentURL = URL(string: "http://127.0.0.1/page")
@@ -38,6 +38,24 @@ import Testing
 
   private var cookieNames: [String]? { storage.cookies?.map(\.name).sorted() }
 
+  /// Runs a download until `count` bytes have arrived, and releases its session then.
+  ///
+  /// - Parameter finish: Called with the request just before.
+  private func abandon(
+    after count: Int64, _ make: (Session) throws -> DownloadRequest,
+    finish: (DownloadRequest) -> Void = { _ in }
+  ) async throws {
+    let session = makeSession()
+    let arrived = Latch()
+    let request = try make(session).downloadProgress(queue: .global()) {
+      if $0.completedUnitCount >= count { arrived.open() }
+    }
+    let ending = Task { await request.ended() }
+    await arrived.wait()
+    finish(request)
+    withExtendedLifetime((session, ending)) {}
+  }
+
   @Test("A repeated download handles cookies as its first attempt did", arguments: [true, false])
   func repeatedDownload(handlesCookies: Bool) async throws {
     let file = VersionedFile(size: 30_000)
@@ -46,9 +64,9 @@ import Testing
       routes: .none.adding("/file") { request, _ in
         file.reply(to: request).with(header: "Set-Cookie", value: "set=1")
       })
-    let session = session()
+    let session = makeSession()
     let request = session.download(
-      try request(server.url("/file"), handlesCookies: handlesCookies), to: fixture.destination("file"))
+      try makeRequest(server.url("/file"), handlesCookies: handlesCookies), to: fixture.destination("file"))
     let response = await request.ended()
     #expect(response.error == nil)
     #expect(server.recordedRequests.map { $0.header("Range") } == [nil, "bytes=10000-"])
@@ -59,9 +77,9 @@ import Testing
   @Test("The parts of a resumable upload handle cookies as its first request did", arguments: [true, false])
   func resumableUpload(handlesCookies: Bool) async throws {
     let uploads = try UploadFixture(.tus)
-    var request = try request(uploads.url, handlesCookies: handlesCookies)
+    var request = try makeRequest(uploads.url, handlesCookies: handlesCookies)
     request.method = .post
-    let session = session()
+    let session = makeSession()
     let upload = session.upload(Data(UploadFixture.content(100)), with: request)
       .resumable(uploads.options { $0.maximumPartSize = 50 })
     #expect(await upload.ended().error == nil)
@@ -74,22 +92,52 @@ import Testing
   func restoredDownload(handlesCookies: Bool) async throws {
     let file = StallingFile(size: 60_000, stallingAfter: 40_000)
     let server = try HTTPTestServer(routes: file.routes)
-    func abandon() async throws {
-      let session = session()
-      let arrived = Latch()
-      let request = session.download(
-        try request(server.url("/file"), handlesCookies: handlesCookies), to: fixture.destination("file")
-      ).downloadProgress(queue: .global()) { if $0.completedUnitCount >= 40_000 { arrived.open() } }
-      let ending = Task { await request.ended() }
-      await arrived.wait()
-      withExtendedLifetime((session, ending)) {}
+    try await abandon(after: 40_000) { session in
+      session.download(
+        try makeRequest(server.url("/file"), handlesCookies: handlesCookies), to: fixture.destination("file"))
     }
-    try await abandon()
-    let session = session()
+    let session = makeSession()
     let restored = try #require(session.restoredRequests.first as? DownloadRequest)
     #expect(restored.originalRequest?.httpShouldHandleCookies == handlesCookies)
     #expect(restored.originalRequest?.mainDocumentURL?.absoluteString == "http://127.0.0.1/page")
     #expect(await restored.ended().error == nil)
     #expect(hadCookies(server) == [handlesCookies, handlesCookies])
+  }
+
+  @Test("A restored request that had transport options waits until it is resumed, and has new ones then")
+  func ownOptions() async throws {
+    let file = StallingFile(size: 60_000, stallingAfter: 40_000)
+    let server = try HTTPTestServer(routes: file.routes)
+    try await abandon(after: 40_000) { session in
+      session.download(server.url("/file"), to: fixture.destination("file"))
+        .transportOptions { $0.redirectLimit = 3 }
+    }
+    // The second time, the mark is there although nothing was resumed.
+    for _ in 0..<2 {
+      let session = makeSession()
+      let waiting = try #require(session.restoredRequests.first as? DownloadRequest)
+      #expect(waiting.isInitialized, "it was sent without the options that it had")
+      withExtendedLifetime(session) {}
+    }
+    let session = makeSession()
+    let restored = try #require(session.restoredRequests.first as? DownloadRequest)
+    let response = await restored.transportOptions { $0.bodySizeLimit = 10_000 }.ended()
+    #expect((response.error?.underlyingError as? URLError)?.code == .dataLengthExceedsMaximum)
+    #expect(server.recordedRequests.map { $0.header("Range") } == [nil, "bytes=40000-"])
+  }
+
+  @Test("Options that a running request gets are noted, too") func laterOptions() async throws {
+    let file = StallingFile(size: 60_000, stallingAfter: 30_000)
+    let server = try HTTPTestServer(routes: file.routes)
+    try await abandon(after: 30_000) { session in
+      session.download(server.url("/file"), to: fixture.destination("file"))
+    } finish: { request in
+      request.transportOptions { $0.redirectLimit = 3 }
+    }
+    let session = makeSession()
+    let restored = try #require(session.restoredRequests.first as? DownloadRequest)
+    #expect(restored.isInitialized, "it was sent without the options that it had")
+    #expect(await restored.ended().error == nil)
+    #expect(try Data(contentsOf: fixture.folder["restored-file"]) == file.bytes)
   }
 }

@@ -40,6 +40,15 @@ struct JournalStateTests {
     #expect(state.received(boot: "other", fileSize: 3).ranges == [])
   }
 
+  @Test("Options that only an earlier process knew stay noted, whatever follows") func ownOptions() throws {
+    #expect(try !transfer().hasOwnOptions)
+    for record in JournalTests.records {
+      let state = try transfer("GET", .configured, record)
+      #expect(state.hasOwnOptions, "\(record)")
+      #expect(JournalState(state.records)?.hasOwnOptions == true, "\(record)")
+    }
+  }
+
   @Test("A download without a response begins, one with a part continues") func downloads() throws {
     #expect(continuation(try transfer()) == .send)
     #expect(continuation(try transfer(), fileSize: 10) == .send)

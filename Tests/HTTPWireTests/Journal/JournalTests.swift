@@ -34,7 +34,7 @@ struct JournalTests {
     .uploading(JournalStateTests.upload, mayBeComplete: true), .uploading(nil, mayBeComplete: false),
     .identified(Representation(length: 9, validator: "\"a-b\""), boot: "b"),
     .identified(Representation(length: nil, validator: nil), boot: ""), .wrote(ByteRanges([3..<7])),
-    .present(ByteRanges([0..<3, 5..<Int.max])), .present(ByteRanges()),
+    .present(ByteRanges([0..<3, 5..<Int.max])), .present(ByteRanges()), .configured,
   ]
 
   /// Returns a line with a right checksum.

@@ -198,6 +198,7 @@ public class Request: @unchecked Sendable {
   @discardableResult
   public func authenticate(with credential: URLCredential) -> Self {
     if let credential = credential as? ClientIdentityCredential {
+      backgroundTransfer?.noteOwnOptions()
       core.present(credential.clientIdentity)
     } else {
       _ = core.state.withLock { replace(&$0.options.value.givenCredential, with: credential) }
@@ -222,8 +223,12 @@ public class Request: @unchecked Sendable {
 
   /// Changes the transport options of this request. Call it before the request starts; later changes apply to the
   /// next attempt. If another thread changes them at the same time, `change` is called again with the new options.
+  ///
+  /// The options do not survive the end of the process. If the request belongs to a background session, the next
+  /// process does not send it until it is resumed; see ``Session/restoredRequests``.
   @discardableResult
   public func transportOptions(_ change: (inout TransportOptions) -> Void) -> Self {
+    backgroundTransfer?.noteOwnOptions()
     core.changeOptions(change)
     return self
   }

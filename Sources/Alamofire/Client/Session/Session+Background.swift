@@ -8,7 +8,8 @@ extension Session {
   /// first; empty for other sessions. The requests are running, so add handlers to them at once.
   ///
   /// A request has the same `id` as in the first process. Handlers, validators and interceptors of a request do not
-  /// survive a process; the session's apply.
+  /// survive a process; the session's apply. Neither do its ``Request/transportOptions(_:)``, which may have keys and
+  /// passwords: a request that had some is not running. Set them again, and then resume it or add a handler.
   ///
   /// ```swift
   /// let session = Session(configuration: .background(withIdentifier: "com.example.sync"))
@@ -34,11 +35,13 @@ extension Session {
 }
 
 extension SessionCore {
-  /// Makes and starts the requests of the transfers that an earlier process left.
+  /// Makes the requests of the transfers that an earlier process left, and starts those that had no options of their
+  /// own.
   func restoreTransfers(for session: Session) {
     guard let background else { return }
     let destination = (configuration as? BackgroundConfiguration)?.restoredDownloadDestination
-    let requests = background.restore().map { transfer -> Request in
+    let transfers = background.restore()
+    let requests = transfers.map { transfer -> Request in
       let convertible: any URLRequestConvertible = transfer.request ?? DamagedTransfer()
       return transfer.kind == .download
         ? session.download(
@@ -49,7 +52,8 @@ extension SessionCore {
     }
     keepRestored(requests)
     background.whenRestoredEnded { [weak self] in self?.notifyRestoredEnded() }
-    for request in requests { request.resume() }
+    // Without their options, they might be sent past a proxy, or to addresses that the options refuse.
+    for (request, transfer) in zip(requests, transfers) where !transfer.lacksOptions { request.resume() }
   }
 
   private func notifyRestoredEnded() {
@@ -154,7 +158,7 @@ struct BackgroundRetrier: RequestInterceptor {
 
 extension Request {
   /// The journal of a request of a background session.
-  private var backgroundTransfer: BackgroundTransfer? {
+  var backgroundTransfer: BackgroundTransfer? {
     switch self {
     case let upload as UploadRequest: upload.body.transfer
     case let download as DownloadRequest: download.plan.transfer

@@ -15,6 +15,9 @@ extension BackgroundTransfer {
 
   package var isDescribed: Bool { stored != nil }
 
+  /// Whether the request had transport options in an earlier process. They are not in the journal.
+  package var lacksOptions: Bool { isRestored && stored?.hasOwnOptions == true }
+
   /// The seconds since the transfer was created, in whatever process.
   package var age: TimeInterval { stored?.description.age(at: owner.now()) ?? 0 }
 
@@ -94,6 +97,14 @@ extension BackgroundTransfer {
     // first byte.
     note(.identified(version, boot: owner.boot))
     if FileSink.movePart(path, to: filePath, count: count) { note(.present(ByteRanges(first: count))) }
+  }
+
+  /// Removes the transfer, whose handlers have returned.
+  ///
+  /// - Parameter run: The run that has ended. The transfer is not removed if the request was sent again since. Default:
+  ///   any.
+  package func remove(after run: Int? = nil) {
+    if discard(after: run) { owner.ended(self) }
   }
 
   package func noteMoved() { note(.moved) }

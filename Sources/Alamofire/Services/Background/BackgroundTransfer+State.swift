@@ -38,6 +38,8 @@ extension BackgroundTransfer {
     /// The request before its adaptation; `nil` once the journal has it.
     var initialRequest: URLRequest?
     var hasTurn = false
+    /// Whether the request has transport options of its own.
+    var hasOwnOptions = false
     /// The number of responses whose body was begun.
     var responseCount = 0
     /// The number of the response with the first byte of the file. Later responses continued the file.
@@ -69,6 +71,12 @@ extension BackgroundTransfer {
       let code = append(.restarted, in: files)
       lacksRestart = code != nil
       return code
+    }
+
+    /// Notes that the request has transport options of its own, unless the journal says so.
+    mutating func noteOwnOptions(in files: (any TransferFiles)?) {
+      guard isOpen, hasOwnOptions, stored?.hasOwnOptions == false else { return }
+      _ = append(.configured, in: files)
     }
 
     /// Notes that the request is sent again, although the server may have performed it.

@@ -58,6 +58,14 @@ package final class BackgroundTransfer: Sendable {
     set { state.withLock { $0.earliestBegin = newValue } }
   }
 
+  /// Notes that the request has transport options of its own.
+  package func noteOwnOptions() {
+    state.withLock { state in
+      state.hasOwnOptions = true
+      state.noteOwnOptions(in: try? owner.files())
+    }
+  }
+
   /// Writes the first record. Does nothing if there is one.
   ///
   /// - Parameters:
@@ -77,8 +85,9 @@ package final class BackgroundTransfer: Sendable {
     description.takeProperties(of: request)
     description.earliestBegin = earliestBegin.map { $0.timeIntervalSince1970.storable }
     description.resumption = resumption
-    // One write, because without its second record the upload would begin again.
+    // One write, because without its later records the upload would begin again, or its options would be forgotten.
     var records = [JournalRecord.described(description)]
+    if state.withLock({ $0.hasOwnOptions }) { records.append(.configured) }
     if let upload { records.append(.uploading(upload, mayBeComplete: true)) }
     guard let lines = Journal.standard.lines(of: records) else { throw owner.failure(EINVAL) }
     // Under the lock, so that the session does not end in between.
@@ -87,6 +96,7 @@ package final class BackgroundTransfer: Sendable {
       if let code = files.make(names.journal, lines) { return .failure(owner.failure(code)) }
       state.journal = TransferJournal(records, written: names.journal, size: lines.count)
       state.initialRequest = nil
+      state.noteOwnOptions(in: files)
       return .success(())
     }
     try outcome.get()
@@ -374,14 +384,6 @@ package final class BackgroundTransfer: Sendable {
   /// The number of times that the request was sent again after its end.
   package var run: Int { state.withLock { $0.run } }
 
-  /// Removes the transfer, whose handlers have returned.
-  ///
-  /// - Parameter run: The run that has ended. The transfer is not removed if the request was sent again since. Default:
-  ///   any.
-  package func remove(after run: Int? = nil) {
-    if discard(after: run) { owner.ended(self) }
-  }
-
   /// Notes that the handlers of a transfer that was discarded have returned.
   func noteReturned(after run: Int) {
     if state.withLock({ $0.run == run }) { owner.ended(self) }
@@ -443,9 +445,11 @@ package final class BackgroundTransfer: Sendable {
     let description = state.isOpen || isRestored ? state.stored?.description : nil
     files.remove(names.journal)
     state = TransferState(
-      phase: .open, run: state.run, earliestBegin: state.earliestBegin, hasTurn: state.hasTurn)
+      phase: .open, run: state.run, earliestBegin: state.earliestBegin, hasTurn: state.hasTurn,
+      hasOwnOptions: state.hasOwnOptions || state.stored?.hasOwnOptions == true)
     guard let description else { return }
     var records = [JournalRecord.described(description)]
+    if state.hasOwnOptions { records.append(.configured) }
     if let upload { records.append(.uploading(upload, mayBeComplete: true)) }
     guard let lines = Journal.standard.lines(of: records), files.make(names.journal, lines) == nil else {
       return
