@@ -257,6 +257,9 @@ package struct ArgumentParser {
     if invocation.showsStatus, isStream || invocation.usesSegments {
       throw UsageError("--status is for one response; leave it out with ws, sse, --segments and --checksum.")
     }
+    if invocation.action == .webSocket, invocation.bandwidth != nil {
+      throw UsageError("--limit-rate does not limit WebSocket connections; leave it out of 'af ws'.")
+    }
     if isStream, invocation.showsTiming {
       throw UsageError("--timing is for one response; --har records the times of 'af ws' and 'af sse'.")
     }

@@ -303,7 +303,8 @@ extension TransportOptions {
   /// ```
   ///
   /// The bytes are those on the wire, before they are decoded. Heads do not count. Buffers of the system may receive
-  /// more before the server has to wait. Limits below one count as one.
+  /// more before the server has to wait. Limits below one count as one. WebSocket connections and byte streams have no
+  /// limit, and do not count for the session's.
   public struct Bandwidth: Sendable, Hashable {
     /// The limit of bodies of responses. Default: `nil`, no limit.
     public var download: Int?

@@ -96,6 +96,8 @@ import Testing
     #expect(message("ws://example.com")?.contains("af ws ws://example.com") == true)
     #expect(message("ws", "example.com", "a=b")?.contains("af ws") == true)
     #expect(message("--timing", "ws", "example.com")?.contains("--har records") == true)
+    #expect(message("--limit-rate", "1k", "ws", "example.com")?.contains("--limit-rate") == true)
+    #expect(message("--limit-rate", "1k", "sse", "example.com") == nil)
     #expect(message("-phb", "sse", "example.com")?.contains("-v shows") == true)
     #expect(message("-q", "sse", "example.com") == nil)
     #expect(message("example.com", "--form=1") == "--form does not take a value.")

@@ -4,7 +4,8 @@ import HTTPWire
 import Synchronization
 
 /// A two-way connection to a host and a port, with or without TLS, for protocols other than HTTP. A ``Session`` makes
-/// it. It uses the trust, the proxies, the timeouts and the other ``TransportOptions`` of the session.
+/// it. It uses the trust, the proxies, the timeouts and the other ``TransportOptions`` of the session, except for the
+/// limits of requests and of the bandwidth.
 ///
 /// ```swift
 /// let stream = session.byteStream(host: "mail.example.com", port: 25)
