@@ -62,7 +62,8 @@ extension HTTPTransport {
     // A proxy connects to these addresses, and this machine to the proxy alone.
     let key = NameCache.Key(
       service: service, partition: request.profile.partition, name: endpoint.host,
-      addressFamily: route.proxy == nil ? options.addressFamily : .any)
+      addressFamily: route.proxy == nil ? options.addressFamily : .any,
+      way: NameCache.Way(to: origin, options))
     switch await addresses(key, for: request, at: origin) {
     case .success(let addresses): found = addresses
     case .failure(let failure): return .failure(failure)

@@ -43,6 +43,30 @@ import Testing
     #expect(try await server.takeRequest().header("Host") == "shop.example:\(server.port)")
   }
 
+  @Test("Requests that reach the service in another way, or from another address, ask it themselves")
+  func ways() async throws {
+    let (names, others) = (service(["shop.example": [.loopback4]]), service(["shop.example": [.loopback4]]))
+    let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
+    let other = try HTTPTestServer(.tls(.localhost), routes: others.routes)
+    let server = try HTTPTestServer()
+    let client = client(doh)
+    let url = "http://shop.example:\(server.port)/get"
+    let overridden = self.client(doh) {
+      $0.hostOverrides = [
+        .init(host: "localhost", port: doh.port, target: "localhost", targetPort: other.port)
+      ]
+    }
+    let bound = self.client(doh) { $0.localInterface = "127.0.0.1" }
+    // Twice, because each of them remembers its own answer.
+    for _ in 0..<2 {
+      for profile in [client.profile, overridden.profile, bound.profile] {
+        #expect(try await client.send(client.request(url, profile: profile)).status == 200)
+      }
+    }
+    #expect(others.questions.count == 2, "the answer of the other service was not asked for")
+    #expect(names.questions.count == 4, "a request from another address was not asked about")
+  }
+
   @Test("Only addresses of the chosen family are used") func addressFamily() async throws {
     let names = service([
       "shop.example": [.loopback4],
