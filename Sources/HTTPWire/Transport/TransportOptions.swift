@@ -181,7 +181,8 @@ public struct TransportOptions: Sendable, Equatable {
   /// trailers. Default: 256 KiB. Limits above 1 GiB count as 1 GiB. Over HTTP/2, each name and each value has at most
   /// 64 KiB as encoded (RFC 7541), because nghttp2 reads no more; `httpVersions = .http1Only` has no such limit.
   public var headerSizeLimit: Int = 262_144
-  /// The maximum size of a response's body after decoding, in bytes; `nil`, the default, means no limit.
+  /// The maximum size of a response's body after decoding, in bytes; `nil`, the default, means no limit. Of a response
+  /// that refuses a WebSocket connection, at most the first MiB is read.
   public var bodySizeLimit: Int64?
   /// The maximum number of decoded bytes for each received byte of a body; `nil`, the default, means no limit. The
   /// limit applies from 64 KiB of decoded bytes on. The ratio of gzip is at most 1,032, and 3 to 10 for text.

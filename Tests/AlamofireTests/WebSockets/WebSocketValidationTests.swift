@@ -66,6 +66,19 @@ import Testing
     #expect(text.contains("status 503") && text.contains("\"Too many clients\""))
   }
 
+  @Test(
+    "The limit of a response's body applies to a refusal",
+    arguments: [(15, .dataLengthExceedsMaximum), (16, .badServerResponse), (nil, .badServerResponse)]
+      as [(Int64?, URLError.Code)])
+  func limitedRefusal(limit: Int64?, code: URLError.Code) async throws {
+    let server = try HTTPTestServer()
+    server.enqueue(.text("Too many clients").with(status: 503))
+    let socket = Session.forSockets().webSocketRequest(to: server.socketURL())
+      .transportOptions { $0.bodySizeLimit = limit }
+    #expect(await socket.events() == [.completed(code)])
+    #expect(socket.response?.statusCode == 503)
+  }
+
   @Test("A validator rejects a handshake before the connection is delivered")
   func rejection() async throws {
     let server = try Self.server()

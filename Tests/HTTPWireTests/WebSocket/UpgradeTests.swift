@@ -50,9 +50,10 @@ import Testing
 
   /// Returns the head, the body and the rest of a response that comes in chunks; `nil` without a complete head.
   private static func read(
-    _ text: String, chunk: Int, limit: Int = 1000
+    _ text: String, chunk: Int, limit: Int = 1000, largestBody: Int64? = nil
   ) -> (status: Int, body: String, rest: String, isComplete: Bool)? {
-    var reader = UpgradeResponseReader(headerSizeLimit: limit, bodySizeLimit: 50)
+    var reader = UpgradeResponseReader(
+      headerSizeLimit: limit, bodySizeLimit: 50, largestBody: largestBody)
     var status: Int?
     let bytes = Array(text.utf8)
     var start = 0
@@ -67,7 +68,7 @@ import Testing
             if head.status == 101 { return true }
           case .needsMore: return false
           case .end: return true
-          case .refuseHead, .refuse:
+          case .refuseHead, .refuseBody, .refuse:
             status = nil
             return true
           }
@@ -104,6 +105,27 @@ import Testing
   func bodyLimit() throws {
     let text = "HTTP/1.1 200 OK\r\n\r\n" + String(repeating: "x", count: 100)
     #expect(try #require(Self.read(text, chunk: 10)).body.count == 50)
+  }
+
+  @Test("A body beyond the caller's limit is refused, and one of that size is read", arguments: [1, 7, 1000])
+  func largestBody(size: Int) {
+    for (count, isRefused) in [(0, false), (40, false), (41, true), (49, true)] {
+      let body = String(repeating: "x", count: count)
+      let chunk = count == 0 ? "" : "\(String(count, radix: 16))\r\n\(body)\r\n"
+      for rest in [
+        "\r\n\(body)", "Content-Length: \(count)\r\n\r\n\(body)",
+        "Transfer-Encoding: chunked\r\n\r\n\(chunk)0\r\n\r\n",
+      ] {
+        let read = Self.read("HTTP/1.1 403 Forbidden\r\n" + rest, chunk: size, largestBody: 40)
+        #expect(read?.body == (isRefused ? nil : body), "\(count) bytes, \(rest)")
+      }
+    }
+  }
+
+  @Test("A limit beyond the part that is kept does not change the part")
+  func cutBody() throws {
+    let text = "HTTP/1.1 200 OK\r\n\r\n" + String(repeating: "x", count: 100)
+    #expect(try #require(Self.read(text, chunk: 10, largestBody: 200)).body.count == 50)
   }
 
   @Test("An incomplete body is not mistaken for a complete one")

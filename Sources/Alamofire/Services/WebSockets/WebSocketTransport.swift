@@ -217,7 +217,9 @@ struct WebSocketExchange {
   }
 
   nonisolated(nonsending) func response() async throws(TransportFailure) -> Answer {
-    var reader = UpgradeResponseReader(headerSizeLimit: request.profile.options.headerSizeLimit)
+    let options = request.profile.options
+    var reader = UpgradeResponseReader(
+      headerSizeLimit: options.headerSizeLimit, largestBody: options.bodySizeLimit)
     var head: ResponseHead?
     var headCount = 0
     link.startClock()
@@ -293,6 +295,9 @@ struct WebSocketExchange {
         .dataLengthExceedsMaximum,
         "The header of the response is larger than \(options.headerSizeLimit) bytes. "
           + "Raise headerSizeLimit if such responses are expected.")
+    case .refuseBody:
+      let failure = TransportFailure.tooLarge(options.bodySizeLimit ?? 0)
+      throw head.map { failure.with(partial: .init(head: $0, body: nil)) } ?? failure
     case .refuse(let violation):
       throw TransportFailure(
         .badServerResponse, "The response of \(request.origin.host) is not valid HTTP: \(violation.message)")
@@ -319,20 +324,6 @@ struct WebSocketExchange {
       throw TransportFailure(
         .badServerResponse, error.message, metrics: link.metrics,
         partial: TransportFailure.PartialResponse(head: head, body: nil))
-    }
-  }
-}
-
-extension WireRequest {
-  /// The request for the connection only: proxies are asked for a tunnel for it (RFC 6455 §4.1).
-  fileprivate var forConnection: WireRequest {
-    let host = origin.host.utf8.contains(UInt8(ascii: ":")) ? "[\(origin.host)]" : origin.host
-    return changing { parts in
-      parts.url = "http://\(host):\(origin.port)/"
-      parts.method = "GET"
-      parts.fields = []
-      parts.body = .none
-      parts.sink = nil
     }
   }
 }

@@ -169,10 +169,12 @@ package struct UpgradeResponseReader: Sendable {
     case needsMore
     /// The head is complete. The position is after it.
     case head(ResponseHead)
-    /// The body is complete, or the limit of its size is reached.
+    /// The body is complete, or as much of it as is kept.
     case end
     /// The heads together are larger than the limit.
     case refuseHead
+    /// The body is larger than the caller accepts.
+    case refuseBody
     case refuse(HeadViolation)
   }
 
@@ -186,13 +188,21 @@ package struct UpgradeResponseReader: Sendable {
   private var assembly: ResponseAssembly
   private let headerSizeLimit: Int
   private let bodySizeLimit: Int
+  private let largestBody: Int64
   /// The part of a line that has arrived.
   private var line: [UInt8] = []
   /// The framing of the body; `nil` before the end of the head.
   private var framing: Framing?
   package private(set) var body = Data()
 
-  package init(headerSizeLimit: Int, bodySizeLimit: Int = 1_048_576) {
+  /// Makes a reader.
+  ///
+  /// - Parameters:
+  ///   - headerSizeLimit: The most bytes of all heads.
+  ///   - bodySizeLimit:   The most bytes that are kept of the body; the rest is cut off.
+  ///   - largestBody:     The most bytes that the caller accepts; `nil` means no limit.
+  package init(headerSizeLimit: Int, bodySizeLimit: Int = 1_048_576, largestBody: Int64? = nil) {
+    self.largestBody = max(0, largestBody ?? .max)
     assembly = ResponseAssembly(headerSizeLimit: headerSizeLimit)
     self.headerSizeLimit = headerSizeLimit
     self.bodySizeLimit = bodySizeLimit
@@ -245,13 +255,13 @@ package struct UpgradeResponseReader: Sendable {
     case nil, .some(.none): return .end
     case .length(let left):
       let count = Int(min(left, Int64(rest)))
-      let isFull = append(bytes[position..<position + count])
+      let end = append(bytes[position..<position + count])
       position += count
       framing = .length(left: left - Int64(count))
-      return isFull || left == Int64(count) ? .end : .needsMore
+      return end ?? (left == Int64(count) ? .end : .needsMore)
     case .untilClose:
       defer { position = bytes.count }
-      return append(bytes[position...]) ? .end : .needsMore
+      return append(bytes[position...]) ?? .needsMore
     case .chunked(var reader):
       defer { framing = .chunked(reader) }
       return readChunks(bytes, &position, &reader)
@@ -266,7 +276,7 @@ package struct UpgradeResponseReader: Sendable {
       case .content(let range):
         reader.contentTaken(range.count)
         position = range.upperBound
-        if append(bytes[range]) { return .end }
+        if let end = append(bytes[range]) { return end }
       case .needsMore: return .needsMore
       case .end: return .end
       case .refuseTrailers: return .refuseHead
@@ -275,9 +285,10 @@ package struct UpgradeResponseReader: Sendable {
     }
   }
 
-  /// Returns whether the limit is reached.
-  private mutating func append(_ bytes: Slice<UnsafeRawBufferPointer>) -> Bool {
+  /// Returns the end of the reading if a limit is reached.
+  private mutating func append(_ bytes: Slice<UnsafeRawBufferPointer>) -> HandshakeStep? {
+    guard Int64(bytes.count) <= largestBody - Int64(body.count) else { return .refuseBody }
     body.append(contentsOf: bytes.prefix(bodySizeLimit - body.count))
-    return body.count >= bodySizeLimit
+    return body.count >= bodySizeLimit ? .end : nil
   }
 }
