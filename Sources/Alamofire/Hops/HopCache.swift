@@ -133,11 +133,15 @@ extension HopLoop {
   }
 
   /// Whether a stored response can be used: a file or a stream receives complete content only, and only the server
-  /// itself can refuse a credential, be it the library's or the caller's.
+  /// itself can refuse a credential, be it the library's or the caller's. A head beyond the limit of the request would
+  /// be refused from the server as well.
   private var usability: @Sendable (StoredResponse) -> Bool {
+    let passesBodyOn = delegate.passesBodyOn
     let hasCredential = credentials.proof != nil || outgoing.authorization != nil
-    return { [passesBodyOn = delegate.passesBodyOn] stored in
-      passesBodyOn ? stored.head.status == 200 : !hasCredential || stored.head.status != 401
+    let headerSizeLimit = outgoing.profile.options.headerSizeLimit
+    return { stored in
+      guard stored.head.block.bytes.count <= headerSizeLimit else { return false }
+      return passesBodyOn ? stored.head.status == 200 : !hasCredential || stored.head.status != 401
     }
   }
 

@@ -20,6 +20,23 @@ import Testing
     return (cache, Session.retained(fake: fake, configuration: .cached(by: cache)))
   }
 
+  @Test("A stored response whose head exceeds the limit of a request does not answer it")
+  func largeHead() async {
+    let fields = ("X-Long", String(repeating: "x", count: 3_000))
+    let fixture = CacheFixture(
+      FakeTransport(
+        .cacheable("one", "max-age=60", tag: nil, fields), .cacheable("two", "max-age=60")))
+    func get(limit: Int) async -> String {
+      let request = fixture.session.request("http://a.test/x")
+        .transportOptions { $0.headerSizeLimit = limit }
+      return CacheFixture.Received(await request.end()).description
+    }
+    #expect(await get(limit: 10_000) == "200 one n")
+    #expect(await get(limit: 10_000) == "200 one c")
+    #expect(await get(limit: 1_000) == "200 two n", "the server's response would have been refused")
+    #expect(fixture.fake.requests.count == 2)
+  }
+
   @Test("Indices of a stored body start at zero") func indicesOfStoredBodies() async throws {
     let (first, writer) = onDisk(FakeTransport(.cacheable("0123456789", "max-age=60")))
     _ = await writer.request(try request()).end()
