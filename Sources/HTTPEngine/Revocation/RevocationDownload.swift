@@ -128,6 +128,9 @@ package struct RevocationDownload: RevocationDownloads {
     options.certificateRevocationLists = self.options.certificateRevocationLists
     options.minimumTLSVersion = self.options.minimumTLSVersion
     options.maximumTLSVersion = self.options.maximumTLSVersion
+    options.tls12Ciphers = self.options.tls12Ciphers
+    options.tls13CipherSuites = self.options.tls13CipherSuites
+    options.tlsKeyLogFile = self.options.tlsKeyLogFile
     return ConnectionProfile(options: options, systemProxies: proxies)
   }
 }

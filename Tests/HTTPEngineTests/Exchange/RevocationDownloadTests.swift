@@ -100,6 +100,29 @@ import Testing
     #expect(server.requestCount == 2)
   }
 
+  @Test("The name service is asked with the TLS options of the session") func nameServiceTLS() throws {
+    let folder = try TemporaryFolder()
+    let server = try HTTPTestServer()
+    // Other names, because answers are remembered.
+    let hosts = (0..<3).map { "list\($0).example" }
+    let addresses = [IPAddress.loopback4].compactMap { $0 }
+    let names = NameService(Dictionary(uniqueKeysWithValues: hosts.map { ($0, addresses) }))
+    let service = try HTTPTestServer(.tls(.localhost), routes: names.routes)
+    func list(_ index: Int, _ change: (inout TransportOptions) -> Void) -> Data? {
+      var options = TransportOptions()
+      options.nameServiceURL = service.url("/dns-query")
+      options.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
+      change(&options)
+      return RevocationDownload(options).list(at: "http://\(hosts[index]):\(server.port)/get")
+    }
+    // First, because later questions use the connection.
+    #expect(list(0) { $0.tlsKeyLogFile = folder.path + "/keys" } != nil)
+    #expect(list(1) { $0.tls12Ciphers = "no such cipher" } == nil)
+    #expect(list(2) { $0.tls13CipherSuites = "no such suite" } == nil)
+    let secrets = String(decoding: try folder.read("keys"), as: UTF8.self)
+    #expect(secrets.contains("CLIENT_TRAFFIC_SECRET_0"), "the file has no secrets of the name service")
+  }
+
   @Test("Redirects are limited and stay on HTTP") func redirects() throws {
     let secure = try HTTPTestServer(.tls(.localhost))
     let server = try HTTPTestServer()
