@@ -213,8 +213,12 @@ public struct TransportOptions: Sendable, Equatable {
   /// thread hop.
   public var makesRequestsAtOnce: Bool = false
 
-  /// Whether a `GET` may carry a body. Default: `false`, such a request fails with
+  /// Whether a `GET` may have an `httpBody`. Default: `false`, such a request fails with
   /// `AFError.urlRequestValidationFailed`.
+  ///
+  /// As in Alamofire on Apple's systems, only the `httpBody` of the request is looked at, before and after its
+  /// adapters. The body of an upload, an `httpBodyStream`, and a body that a redirect handler has set are sent with any
+  /// method.
   public var allowsBodyInGETRequests: Bool = false
   /// Whether the credential of the request, of its URL or of ``netrcFile`` is sent preemptively as Basic (RFC 7617).
   /// Some servers require that because they do not send a challenge. Every server then receives the password, over

@@ -176,6 +176,10 @@ struct ConversionTests {
     #expect(fake.requests.last?.body.bytes == Data("x".utf8))
     #expect(fake.requests.last?.method == "GET")
 
+    let upload = await session.upload(Data("y".utf8), to: "http://a.test/", method: .get).end()
+    #expect(upload.error == nil, "only the body of the request itself is looked at")
+    #expect(fake.requests.last?.body.bytes == Data("y".utf8) && fake.requests.last?.method == "GET")
+
     var options = TransportOptions()
     options.allowsBodyInGETRequests = true
     #expect(await Session.retained(fake: fake, options: options).request(request).end().error == nil)
