@@ -150,7 +150,7 @@ extension HopLoop {
   /// Returns a field of a request that a handler has created. If it is the proposed one, it has as many lines as there,
   /// because `URLRequest` joins them.
   private func lines(of field: HTTPHeader, proposed: URLRequest) -> [HTTPHeader] {
-    guard proposed.value(forHTTPHeaderField: field.name) == field.value else { return [field] }
+    guard proposed.hasField(like: field) else { return [field] }
     let equal = request.fields.filter { FieldName.equal($0.name, field.name) }
     return equal.isEmpty ? [field] : equal
   }
