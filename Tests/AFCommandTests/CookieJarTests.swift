@@ -197,6 +197,51 @@ import Testing
     #expect(server.requestCount == 0)
   }
 
+  @Test(
+    "A text that is not a jar is not replaced by one",
+    arguments: [
+      #"[{"domain": "127.0.0.1", "name": "a", "value": "b"}]"#, "{\"a\": 1}\n", "hello\n",
+      "# Title\n\nText\n",
+      #"{"headers": [], "cookies": ["127.0.0.1\tFALSE\t/\tFALSE\t0\tk\tv"]}"#, "\r\nhello", "a=b; c=d",
+    ])
+  func noJar(content: String) async throws {
+    let path = try folder.file("notes", content)
+    let run = await Terminal.pipe.run("--cookie-jar", path, server.url("/cookies/set/k/v"))
+    #expect(run.status == .usage && run.error.contains("'\(path)' is not a cookie jar."), "\(run.error)")
+    #expect(try text(path) == content)
+    #expect(server.requestCount == 0)
+  }
+
+  @Test(
+    "A jar without cookies, with comments or with a damaged line stays a jar",
+    arguments: [
+      "", "\n", "# Netscape HTTP Cookie File\n", "# comment\r\n \t\r\n", "# HTTP Cookie File\ndamaged\n",
+      "damaged\n127.0.0.1\tFALSE\t/\tFALSE\t0\ta\tb\n",
+    ])
+  func sparseJar(content: String) async throws {
+    let path = try folder.file("jar", content)
+    let run = await Terminal.pipe.run("--no-follow", "--cookie-jar", path, server.url("/cookies/set/k/v"))
+    #expect(run.status != .usage && server.requestCount == 1, "\(run.error)")
+    #expect(try CookieJar.read(path).contains { $0.name == "k" })
+  }
+
+  @Test("A file that another program puts in the place of the jar during the run is not replaced")
+  func laterFile() async throws {
+    let path = folder.path("jar")
+    let gate = Gate()
+    defer { gate.open() }
+    var slow = Reply.text("").with(header: "Set-Cookie", value: "a=b")
+    slow.body = .parts([.gate(gate)])
+    server.enqueue(slow)
+    async let running = Terminal.pipe.run("--cookie-jar", path, server.url("/"))
+    _ = try await server.takeRequest()
+    _ = try folder.file("jar", "notes\n")
+    gate.open()
+    let run = await running
+    #expect(run.status == .failure && run.error.contains("is not a cookie jar."), "\(run.error)")
+    #expect(try text(path) == "notes\n")
+  }
+
   @Test("A typed Cookie field is sent, and not stored in a session")
   func typedCookie() async throws {
     let path = folder.path("s.json")

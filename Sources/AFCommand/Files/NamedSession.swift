@@ -141,6 +141,17 @@ package struct CookieJarLine: Equatable, Sendable {
   /// Reads all lines of a jar, which are divided only by line feeds.
   package static func all(in jar: Data) -> [CookieJarLine] { all(jar.split(separator: 0x0A)) }
 
+  /// Returns whether a text is a jar: it has a cookie, or begins as a jar does, or has nothing but comments.
+  package static func isJar(_ text: Data) -> Bool {
+    let lines = text.split(separator: 0x0A)
+    let heads = ["# Netscape HTTP Cookie File", "# HTTP Cookie File"]
+    if let first = lines.first, heads.contains(where: { first.starts(with: $0.utf8) }) { return true }
+    let isBlank = lines.allSatisfy { line in
+      line.first { !" \t\r".utf8.contains($0) }.map { $0 == UInt8(ascii: "#") } ?? true
+    }
+    return isBlank || lines.contains { CookieJarLine($0) != nil }
+  }
+
   /// Reads lines without their line feeds. Those that are not cookies are skipped.
   package static func all<Line: Collection<UInt8>>(_ lines: [Line]) -> [CookieJarLine] {
     var cookies: [CookieJarLine] = []

@@ -289,13 +289,15 @@ extension HTTPCookie {
 enum CookieJar {
   private static let header = "# Netscape HTTP Cookie File\n"
 
-  /// Returns the cookies of a file; none if there is no file yet.
+  /// Returns the cookies of a file; none if there is no file yet. Throws if the file is something else.
   static func read(_ path: String) throws(UsageError) -> [HTTPCookie] {
     guard FileManager.default.fileExists(atPath: path) else { return [] }
     let content = try LocalFile.content(path, limit: LocalFile.largestSettings)
     guard String(validating: content, as: UTF8.self) != nil else {
       throw UsageError("The cookies in '\(path)' are not text.")
     }
+    // The jar would replace what is there.
+    guard CookieJarLine.isJar(content) else { throw UsageError("'\(path)' is not a cookie jar.") }
     return CookieJarLine.all(in: content).compactMap(\.cookie)
   }
 
