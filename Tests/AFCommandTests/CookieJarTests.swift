@@ -242,6 +242,21 @@ import Testing
     #expect(try text(path) == "notes\n")
   }
 
+  @Test(
+    "A session of HTTPie is refused, because its login would be lost",
+    arguments: [
+      #"{"auth": {"type": "basic", "raw_auth": "ann:pw"}, "cookies": [], "headers": []}"#,
+      #"{"__meta__": {"httpie": "3.2.1"}, "cookies": [], "headers": [{"name": "A", "value": "b"}]}"#,
+      #"{"__meta__": {}, "auth": {"type": null, "username": null}, "cookies": {}, "headers": {}}"#,
+    ])
+  func foreignSession(content: String) async throws {
+    let path = try folder.file("s.json", content)
+    let run = await Terminal.pipe.run("--session", path, server.url("/cookies/set/k/v"), "X-A:1")
+    #expect(run.status == .usage && run.error.contains("'\(path)' is not a session of af."), "\(run.error)")
+    #expect(try text(path) == content)
+    #expect(server.requestCount == 0)
+  }
+
   @Test("A typed Cookie field is sent, and not stored in a session")
   func typedCookie() async throws {
     let path = folder.path("s.json")

@@ -33,9 +33,31 @@ package struct NamedSession: Codable, Equatable, Sendable {
 
   package init() {}
 
-  /// Decodes a session. Throws for any other content.
+  /// Decodes a session. Throws for any other content, a session of HTTPie among it: its login would not be used, and
+  /// would be lost when the file is written.
   package init(_ data: Data) throws {
-    self = try JSONDecoder().decode(NamedSession.self, from: data)
+    let decoder = JSONDecoder()
+    let foreign = try decoder.decode(ForeignMembers.self, from: data)
+    guard foreign.metadata == nil, foreign.login == nil else { throw NotASession() }
+    self = try decoder.decode(NamedSession.self, from: data)
+  }
+
+  private struct NotASession: Error {}
+
+  /// The members that only sessions of HTTPie have; their values do not matter.
+  private struct ForeignMembers: Decodable {
+    enum CodingKeys: String, CodingKey {
+      case metadata = "__meta__"
+      case login = "auth"
+    }
+
+    /// Any value.
+    struct Value: Decodable {
+      init(from decoder: any Decoder) {}
+    }
+
+    let metadata: Value?
+    let login: Value?
   }
 
   /// Returns the content of the file.
