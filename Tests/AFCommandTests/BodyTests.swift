@@ -106,6 +106,48 @@ import Testing
     #expect(try await server.takeRequest().bodyText.contains("name=\"a\"\r\n\r\n1\r\n"))
   }
 
+  private static let formTypes: [(item: String, start: String?)] = [
+    ("Content-Type:multipart/mixed", "multipart/mixed; boundary=alamofire.boundary."),
+    ("content-type:multipart/form-data; a=b", "multipart/form-data; a=b; boundary=alamofire.boundary."),
+    (#"Content-Type:multipart/form-data; Boundary="a b""#, #"multipart/form-data; Boundary="a b""#),
+    ("Content-Type:multipart/form-data;boundary=text", "multipart/form-data;boundary=text"),
+    ("Content-Type;", ""), ("Content-Type:", nil),
+  ]
+
+  @Test(
+    "The type of a form is sent as it is typed and shown, with the boundary of the form",
+    arguments: formTypes, ["", "--compress", "sse"])
+  func typedTypeOfForm(type: (item: String, start: String?), kind: String) async throws {
+    let words =
+      (kind == "sse" ? [kind, "POST"] : [])
+      + [server.url("/post"), "a=" + String(repeating: "text ", count: 99), type.item]
+    let options = ["--multipart"] + (kind == "--compress" ? [kind] : [])
+    if kind == "sse" { server.enqueue(.status(204)) }
+    _ = await Terminal.pipe.run(options + words)
+    let request = try await server.takeRequest()
+    let sent = request.header("Content-Type")
+    #expect(type.start.map { start in sent?.hasPrefix(start) == true } ?? (sent == nil), "\(sent ?? "none")")
+    #expect((request.header("Content-Encoding") == "deflate") == (kind == "--compress"))
+    if let sent, kind != "--compress", let name = sent.range(of: "boundary=", options: .caseInsensitive) {
+      let boundary = sent[name.upperBound...].trimmingCharacters(in: CharacterSet(charactersIn: "\""))
+      #expect(request.bodyText.hasPrefix("--\(boundary)\r\n"), "\(request.bodyText)")
+      #expect(request.bodyText.hasSuffix("\r\n--\(boundary)--\r\n"), "\(request.bodyText)")
+    }
+    if kind == "sse" { return }
+    let shown = await Terminal.pipe.run(["--offline", "-p", "H"] + options + words).output
+    let line = shown.split(separator: "\n").first { $0.lowercased().hasPrefix("content-type: ") }
+    let value = line?.dropFirst("content-type: ".count)
+    #expect(type.start.map { value?.hasPrefix($0) == true } ?? (value == nil), "\(shown)")
+  }
+
+  @Test("A typed boundary that no form can have is refused", arguments: ["", "ä", "a@b", "\"\""])
+  func wrongBoundary(boundary: String) async {
+    let field = "Content-Type:multipart/form-data; boundary=\(boundary)"
+    let run = await Terminal.pipe.run("--multipart", server.url("/post"), "a=1", field)
+    #expect(run.status == .usage && run.error.contains("cannot be the boundary"), "\(run.error)")
+    #expect(server.requestCount == 0)
+  }
+
   @Test("A short input has a length, a long or chunked one is streamed")
   func inputs() async throws {
     let long = String(repeating: "x", count: 1_000_000)

@@ -122,6 +122,7 @@ import Testing
       ["{url}", "Accept-Encoding:gzip"],
       ["--no-follow", "{url}"], ["--max-time", "30", "--timeout", "20", "{url}"], ["--status", "{url}"],
       ["-f", "{url}", "a=1", "b=2"],
+      ["--multipart", "{url}", "a=1", "Content-Type:multipart/form-data; charset=utf-8"],
     ])
   func methods(words: [String]) async throws { try await compare(words) }
 
@@ -206,5 +207,17 @@ import Testing
     let compressed = await Terminal.pipe.run("--curl", "--compress", "http://127.0.0.1:1/", "--raw", "text")
     #expect(
       compressed.output.contains("--data-raw text") && compressed.error.contains("curl cannot compress"))
+  }
+
+  @Test("A type of a form that curl cannot send is reported")
+  func typesOfForms() async {
+    let url = "http://127.0.0.1:1/"
+    for field in ["Content-Type:", "Content-Type;", "Content-Type:multipart/form-data; boundary=b"] {
+      let form = await Terminal.pipe.run("--curl", "--multipart", url, "a=1", field)
+      #expect(form.error.contains("on its own") && !form.output.contains("Content-Type"), "\(form.output)")
+    }
+    let mixed = await Terminal.pipe.run("--curl", "--multipart", url, "a=1", "Content-Type:multipart/mixed")
+    #expect(mixed.error.contains("other heads of parts"), "\(mixed.error)")
+    #expect(mixed.output.contains("-H 'Content-Type: multipart/mixed'"), "\(mixed.output)")
   }
 }

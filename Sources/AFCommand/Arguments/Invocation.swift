@@ -259,6 +259,8 @@ package struct Invocation: Equatable, Sendable {
     if bodyKind == .form, items.contains(where: \.isFile) { return .multipart }
     return bodyKind ?? .json
   }
+  /// Whether the body is a multipart form.
+  var hasMultipartForm: Bool { rawBody == nil && effectiveBodyKind == .multipart }
   /// The method that is sent.
   package var effectiveMethod: String { method ?? (hasBody ? "POST" : "GET") }
 

@@ -115,7 +115,7 @@ enum ForeignOption {
     "-r": "write Range:bytes=0-99", "--range": "write Range:bytes=0-99",
     "-z": "write If-Modified-Since:date", "--time-cond": "write If-Modified-Since:date",
     "--form-string": "write -f URL name=text",
-    "--boundary": "write Content-Type:multipart/form-data;boundary=text and the whole body as @FILE",
+    "--boundary": "write Content-Type:multipart/form-data;boundary=text",
     "--url": "write the URL without an option", "--next": "run af again",
     "--default-scheme": "write the scheme before the host",
     "--proto-default": "write the scheme before the host",

@@ -49,7 +49,22 @@ package struct CurlCommand {
     if isStreamed, case .follow = invocation.redirects {
       notes.append("curl may repeat the method after a redirect, and cannot send the input again.")
     }
-    guard invocation.effectiveBodyKind == .multipart, invocation.rawBody == nil else { return notes }
+    return notes + formNotes
+  }
+
+  /// The differences between the two forms.
+  private var formNotes: [String] {
+    guard invocation.hasMultipartForm else { return [] }
+    var notes: [String] = []
+    if let type = formType {
+      if !type.lowercased().hasPrefix("multipart/form-data") {
+        notes.append("curl writes other heads of parts into a body that is no multipart/form-data.")
+      }
+    } else if invocation.typedFields.single["Content-Type"] != nil
+      || invocation.omittedFields.contains("content-type")
+    {
+      notes.append("curl writes the Content-Type of a form, with a boundary, on its own; yours is left out.")
+    }
     for case .some(let name) in invocation.items.map(Self.partName)
     where name.utf8.contains(UInt8(ascii: "=")) {
       notes.append("curl ends the name '\(name)' at its first '='.")
@@ -182,13 +197,16 @@ package struct CurlCommand {
     for header in request.headers.sorted() { all.update(header) }
     // curl leaves out a field that it would add if only its name is given. Without a field, both programs send the same
     // `Accept` (RFC 9110 §12.5.1).
-    let omitted = invocation.omittedFields.filter { $0 != "accept" }.map { ["-H", Self.quoted("\($0):")] }
+    let omitted = invocation.omittedFields
+      .filter { $0 != "accept" && !(invocation.hasMultipartForm && $0 == "content-type") }
+      .map { ["-H", Self.quoted("\($0):")] }
     let pairs = cookies.map { "\($0.name)=\($0.value)" }.joined(separator: "; ")
     return omitted + (pairs.isEmpty ? [] : [["--cookie", Self.quoted(pairs)]])
       + (Array(all) + invocation.typedFields.repeated).compactMap { header in
         switch header.name.lowercased() {
         case "accept-encoding": Self.coding(header)
-        case "content-type" where invocation.effectiveBodyKind == .multipart && invocation.rawBody == nil: nil
+        case "content-type" where invocation.hasMultipartForm:
+          formType.map { ["-H", Self.quoted("Content-Type: \($0)")] }
         case "authorization" where invocation.credentials != nil && !hasTypedAuthorization: nil
         // curl leaves out a field without a value unless it ends in a semicolon.
         default:
@@ -217,7 +235,7 @@ package struct CurlCommand {
       return [["--data-binary", Self.quoted("@\(path == "-" ? "./-" : path)")]]
     case .text, nil: break
     }
-    if invocation.effectiveBodyKind == .multipart { return form }
+    if invocation.hasMultipartForm { return form }
     guard let body = request.httpBody else {
       // `af` sends the length of an empty body, too (RFC 9110 §8.6).
       guard ["POST", "PUT", "PATCH"].contains(request.httpMethod) else { return [] }
@@ -225,6 +243,13 @@ package struct CurlCommand {
         + (request.headers["Content-Type"] == nil ? [["-H", "Content-Type:"]] : [])
     }
     return [["--data-raw", Self.quoted(String(decoding: body, as: UTF8.self))]]
+  }
+
+  /// The typed type of a form, to which curl adds its own boundary; `nil` if curl cannot send the typed one.
+  private var formType: String? {
+    invocation.typedFields.single["Content-Type"].flatMap { type in
+      type.isEmpty || MultipartType.boundary(of: type) != nil ? nil : type
+    }
   }
 
   /// The parts of a multipart form. curl writes its own content type, with its own boundary.

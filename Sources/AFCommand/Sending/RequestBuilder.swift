@@ -39,12 +39,30 @@ package struct OutgoingRequest {
       case .ofRequest: session.request(request, interceptor: retrier)
       case .file(let url): session.upload(url, with: request, interceptor: retrier)
       case .stream(let stream): session.upload(stream, with: request)
-      case .form(let form): session.upload(multipartFormData: form, with: request, interceptor: retrier)
+      case .form(let form): Self.upload(form, request, in: session, retrier)
       }
     guard invocation.authentication == .digest, let credentials = invocation.credentials else {
       return sending
     }
     return sending.authenticate(username: credentials.user, password: credentials.password ?? "")
+  }
+
+  /// Makes the request of a form. The library adds the type of the form, which is removed again if the arguments leave
+  /// it out.
+  private static func upload(
+    _ form: MultipartFormData, _ request: URLRequest, in session: Session, _ retrier: TransientRetry?
+  ) -> DataRequest {
+    guard request.headers["Content-Type"] == nil else {
+      return session.upload(multipartFormData: form, with: request, interceptor: retrier)
+    }
+    let untyped = Adapter { request, _, completion in
+      var request = request
+      request.headers.remove(name: "Content-Type")
+      completion(.success(request))
+    }
+    return session.upload(
+      multipartFormData: form, with: request,
+      interceptor: Interceptor(adapters: [untyped], retriers: [retrier].compactMap { $0 }))
   }
 }
 
@@ -121,6 +139,10 @@ package struct RequestBuilder {
     }
     for name in invocation.omittedFields { headers.remove(name: name) }
     for header in invocation.typedFields.single { headers.update(header) }
+    // The typed type of a form, with its boundary.
+    if invocation.hasMultipartForm, let contentType, headers["Content-Type"] != nil {
+      headers.update(.contentType(contentType))
+    }
     return headers
   }
 
@@ -178,7 +200,7 @@ package struct RequestBuilder {
   }
 
   private func multipart() throws -> Content {
-    let form = MultipartFormData()
+    let form = try emptyForm()
     for item in invocation.items {
       switch item {
       case .string(let name, let value): form.append(Data(value.utf8), withName: name)
@@ -187,6 +209,20 @@ package struct RequestBuilder {
       }
     }
     return (.form(form), nil, form.contentType)
+  }
+
+  /// Returns a form without parts, with the type and the boundary that are typed.
+  private func emptyForm() throws(UsageError) -> MultipartFormData {
+    guard let type = invocation.typedFields.single["Content-Type"] else { return MultipartFormData() }
+    let boundary = MultipartType.boundary(of: type)
+    let form = MultipartFormData(boundary: boundary)
+    // The library checks a boundary when it encodes a form.
+    if let boundary, (try? form.encode()) == nil {
+      throw UsageError(
+        "'\(boundary)' cannot be the boundary of a form; leave it out of Content-Type to get another one.")
+    }
+    form.contentType = boundary == nil && !type.isEmpty ? "\(type); boundary=\(form.boundary)" : type
+    return form
   }
 
   private func append(_ file: RequestItem.File, to form: MultipartFormData) throws {
@@ -275,6 +311,23 @@ extension OutgoingRequest {
       guard data.count <= largestCompressed else { throw tooLarge }
     }
   }
+}
+
+/// The values of the `Content-Type` field of a form.
+enum MultipartType {
+  /// Returns the boundary that a value names; `nil` without one.
+  static func boundary(of value: String) -> String? {
+    for parameter in value.split(separator: ";").dropFirst() {
+      let parts = parameter.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      guard parts.count == 2, parts[0].trimmingCharacters(in: blanks).lowercased() == "boundary" else {
+        continue
+      }
+      return parts[1].trimmingCharacters(in: blanks.union(["\""]))
+    }
+    return nil
+  }
+
+  private static let blanks = CharacterSet(charactersIn: " \t")
 }
 
 /// JSON that is built from data items. Values keep the text in which they were written.
