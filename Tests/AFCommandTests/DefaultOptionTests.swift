@@ -42,6 +42,11 @@ import Testing
     #expect(options.map(\.choice.source) == ["config, line 2", "config, line 3"])
   }
 
+  @Test("Spaces and tabs surround a value, and other kinds of spaces belong to it") func spaces() throws {
+    let login = try invocation("\t-a \t ann:\u{3000}b\u{A0} \t\n", ["example.com"]).credentials
+    #expect(login == Invocation.Credentials(user: "ann", password: "\u{3000}b\u{A0}"))
+  }
+
   @Test("--no-config reads no file, and --no-OPTION undoes one option")
   func undoing() async throws {
     let server = try HTTPTestServer()

@@ -268,6 +268,11 @@ import Testing
         == "HTTP/1.1 200 OK\nz-last: 1\nSet-Cookie: a=1\nA-first: 2\nSet-Cookie: b=2\nContent-Length: 0\n")
   }
 
+  @Test("Spaces that HTTP does not know belong to the value of a field") func spaces() {
+    let head = Head(wire: "HTTP/1.1 200 OK\r\nA: \t\u{3000}b\u{A0} \t\r\n\r\n")
+    #expect(head?.fields.map(\.value) == ["\u{3000}b\u{A0}"])
+  }
+
   @Test("An endless body under -v is written as it arrives, after the request")
   func verboseStream() async {
     let gate = Gate()

@@ -168,7 +168,7 @@ package struct DefaultOption: Sendable {
     // By scalars, because the line break of Windows is one Character.
     let lines = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
     for (index, line) in lines.enumerated() {
-      let line = String(line).trimmingCharacters(in: .whitespaces.union(["\r"]))
+      let line = String(line).trimmingCharacters(in: blanks.union(["\r"]))
       if line.isEmpty || line.utf8.first == UInt8(ascii: "#") { continue }
       let source = "\(path), line \(index + 1)"
       do throws(UsageError) {
@@ -184,9 +184,12 @@ package struct DefaultOption: Sendable {
     return options
   }
 
+  /// The characters around a value. Other kinds of spaces may be a part of it, such as of a password.
+  private static let blanks = CharacterSet(charactersIn: " \t")
+
   private static func read(line: String) throws(UsageError) -> [OptionReader.Choice] {
-    let parts = line.unicodeScalars.split(maxSplits: 1, whereSeparator: \.properties.isWhitespace).map {
-      String($0).trimmingCharacters(in: .whitespaces)
+    let parts = line.unicodeScalars.split(maxSplits: 1, whereSeparator: blanks.contains).map {
+      String($0).trimmingCharacters(in: blanks)
     }
     guard let first = parts.first, first.utf8.first == UInt8(ascii: "-") else {
       throw UsageError("'\(line)' is not an option. Header fields for every request belong into a --session.")

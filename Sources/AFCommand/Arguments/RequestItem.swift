@@ -81,8 +81,8 @@ package enum RequestItem: Equatable, Sendable {
     case "=": self = .string(name: name, value: value)
     case ":=": self = try .checkedJSON(name: name, text: value, argument: argument)
     case ":":
-      // A space after the colon is a habit, and not part of the value (RFC 9110 §5.5).
-      let bare = value.trimmingCharacters(in: .whitespaces)
+      // A space after the colon is a habit, and not part of the value; other kinds of spaces are (RFC 9110 §5.5).
+      let bare = value.trimmingCharacters(in: CharacterSet(charactersIn: " \t"))
       self = value.isEmpty ? .omission(name: name) : .header(name: name, value: bare)
     case "==@": self = .queryFile(name: name, path: value)
     case "=@": self = .stringFile(name: name, path: value)

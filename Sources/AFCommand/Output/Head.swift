@@ -195,7 +195,7 @@ extension Head {
     let fields = lines.dropFirst().compactMap { line -> (name: String, value: String)? in
       guard let colon = line.utf8.firstIndex(of: UInt8(ascii: ":")) else { return nil }
       let value = line[line.utf8.index(after: colon)...]
-      return (String(line[..<colon]), value.trimmingCharacters(in: .whitespaces))
+      return (String(line[..<colon]), value.trimmingCharacters(in: CharacterSet(charactersIn: " \t")))
     }
     if words[0].hasPrefix("HTTP/"), let status = Int(words[1]) {
       self.init(start: .response(status: status), version: words[0], fields: fields)

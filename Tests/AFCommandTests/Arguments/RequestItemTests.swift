@@ -15,6 +15,8 @@ import Testing
       ("A:http://x=y", .header(name: "A", value: "http://x=y")),
       ("A:", .omission(name: "A")), ("A;", .header(name: "A", value: "")),
       ("A: b ", .header(name: "A", value: "b")), ("A: ", .header(name: "A", value: "")),
+      ("A: \tb\t ", .header(name: "A", value: "b")),
+      ("A:\u{3000}b\u{A0}", .header(name: "A", value: "\u{3000}b\u{A0}")),
       ("a;=b", .string(name: "a;", value: "b")),
       (#"a\:b=c"#, .string(name: "a:b", value: "c")),
       (#"a\=b==c"#, .query(name: "a=b", value: "c")),
