@@ -218,6 +218,10 @@ import Testing
       #expect(run.error.contains("'"))
     }
     #expect(await Terminal.pipe.run("-f", server.url("/post"), "a@/none").error.contains("'/none'"))
+    for start in ["a=", "a==", "A:"] {
+      let run = await Terminal.pipe.run("POST", server.url("/post"), "\(start)@none")
+      #expect(run.status == .usage && run.error.contains("write '\(start)\\@none'"), "\(run.error)")
+    }
     #expect(server.requestCount == 0)
   }
 

@@ -29,6 +29,7 @@ package enum Help {
       name@file    file of a form, with ;type=TYPE and ;filename=NAME if needed
       @file        the whole body; @- is standard input
       name=@file, name:=@file, name==@file, Name:@file   the value is in a file
+      name=\\@text, name==\\@text, Name:\\@text   the value is @text
       a[b][c]=x, a[]=x, a[0]=x   nested JSON; a backslash keeps a [ literal
 
     """
@@ -175,6 +176,7 @@ package enum ManualPage {
     ("name@file", "A file of a form. ;type=TYPE and ;filename=NAME after the path change its head."),
     ("@file", "The whole body; @- is standard input."),
     ("name=@file, name:=@file, name==@file, Name:@file", "The value is the content of a file."),
+    (#"name=\@text, name==\@text, Name:\@text"#, "The value is @text itself."),
     (
       "a[b][c]=x, a[]=x, a[0]=x",
       "Members of nested objects and arrays. A backslash before a bracket keeps it literal."

@@ -57,7 +57,8 @@ package enum RequestItem: Equatable, Sendable {
   /// Separators at the same position are tried in this order, so the longer ones come first.
   private static let separators = [":=@", "==@", "=@", ":@", ":=", "==", "=", ":", "@"]
 
-  /// Reads an item. It is split at its first separator; a backslash escapes the next character.
+  /// Reads an item. It is split at its first separator; a backslash escapes the next character. One at the beginning of
+  /// a value makes what follows a text that could belong to the separator.
   package init(parsing argument: String) throws(UsageError) {
     guard let (name, separator, value) = Self.parts(of: argument) else {
       if let name = Self.nameOfEmptyField(argument) {
@@ -77,12 +78,12 @@ package enum RequestItem: Equatable, Sendable {
       throw UsageError("'\(argument)' has no name before '\(separator)'.")
     }
     switch separator {
-    case "==": self = .query(name: name, value: value)
-    case "=": self = .string(name: name, value: value)
+    case "==": self = .query(name: name, value: Self.unescaped(value))
+    case "=": self = .string(name: name, value: Self.unescaped(value))
     case ":=": self = try .checkedJSON(name: name, text: value, argument: argument)
     case ":":
       // A space after the colon is a habit, and not part of the value; other kinds of spaces are (RFC 9110 §5.5).
-      let bare = value.trimmingCharacters(in: CharacterSet(charactersIn: " \t"))
+      let bare = Self.unescaped(value).trimmingCharacters(in: CharacterSet(charactersIn: " \t"))
       self = value.isEmpty ? .omission(name: name) : .header(name: name, value: bare)
     case "==@": self = .queryFile(name: name, path: value)
     case "=@": self = .stringFile(name: name, path: value)
@@ -90,6 +91,16 @@ package enum RequestItem: Equatable, Sendable {
     case ":@": self = .headerFile(name: name, path: value)
     default: self = .file(Self.file(name: name, value))
     }
+  }
+
+  /// Returns a value without the backslash at its beginning that keeps a `=` or an `@` apart from the separator. Of
+  /// several backslashes before one of them, the first is removed, so that every value can be written.
+  private static func unescaped(_ value: String) -> String {
+    let scalars = value.unicodeScalars
+    guard scalars.first == "\\", let next = scalars.first(where: { $0 != "\\" }),
+      "=@".unicodeScalars.contains(next)
+    else { return value }
+    return String(scalars.dropFirst())
   }
 
   /// Returns the name in `Name;`; `nil` for any other argument.

@@ -6,12 +6,24 @@ extension RequestItem {
   /// or in JSON, and removed from a query or a header field.
   func withFileContent() throws(UsageError) -> RequestItem {
     switch self {
-    case .queryFile(let name, let path): .query(name: name, value: try Self.line(path))
-    case .headerFile(let name, let path): .header(name: name, value: try Self.line(path))
-    case .stringFile(let name, let path): .string(name: name, value: try Self.text(path))
+    case .queryFile(let name, let path):
+      .query(name: name, value: try Self.line(Self.existing(path, after: "\(name)==")))
+    case .headerFile(let name, let path):
+      .header(name: name, value: try Self.line(Self.existing(path, after: "\(name):")))
+    case .stringFile(let name, let path):
+      .string(name: name, value: try Self.text(Self.existing(path, after: "\(name)=")))
     case .jsonFile(let name, let path): .json(name: name, text: try Self.json(path))
     case .query, .string, .json, .header, .omission, .file, .body: self
     }
+  }
+
+  /// Returns the path of a file. Throws if there is none, because the `@` may have been meant as the text.
+  private static func existing(_ path: String, after start: String) throws(UsageError) -> String {
+    guard FileManager.default.fileExists(atPath: LocalFile.expanded(path)) else {
+      throw UsageError(
+        "There is no file '\(path)'; for a text that begins with '@', write '\(start)\\@\(path)'.")
+    }
+    return path
   }
 
   private static func json(_ path: String) throws(UsageError) -> String {

@@ -25,12 +25,33 @@ import Testing
       ("café=ü", .string(name: "café", value: "ü")),
       ("a=@p", .stringFile(name: "a", path: "p")), ("a:=@p", .jsonFile(name: "a", path: "p")),
       ("a==@p", .queryFile(name: "a", path: "p")), ("A:@p", .headerFile(name: "A", path: "p")),
-      (#"a=\@p"#, .string(name: "a", value: #"\@p"#)), ("@p", .body(path: "p")),
+      ("@p", .body(path: "p")),
       ("f@p", .file(.init(name: "f", path: "p"))), ("f@a;b", .file(.init(name: "f", path: "a;b"))),
       ("f@p;type=a/b", .file(.init(name: "f", path: "p", type: "a/b"))),
       ("f@p;filename=x;type=a/b", .file(.init(name: "f", path: "p", type: "a/b", fileName: "x"))),
     ])
   func separators(argument: String, expected: RequestItem) throws {
+    #expect(try RequestItem(parsing: argument) == expected)
+  }
+
+  private static let escapes: [(String, RequestItem)] = [
+    (#"a=\@p"#, .string(name: "a", value: "@p")),
+    (#"a==\@p"#, .query(name: "a", value: "@p")),
+    (#"A:\@p"#, .header(name: "A", value: "@p")),
+    (#"a=\=p"#, .string(name: "a", value: "=p")),
+    (#"A:\=p"#, .header(name: "A", value: "=p")),
+    (#"a=\\@p"#, .string(name: "a", value: #"\@p"#)),
+    (#"a=\\\=p"#, .string(name: "a", value: #"\\=p"#)),
+    (#"a=\p"#, .string(name: "a", value: #"\p"#)),
+    (#"a=C:\=\@"#, .string(name: "a", value: #"C:\=\@"#)),
+    (#"a=\"#, .string(name: "a", value: #"\"#)),
+    (#"a=\\"#, .string(name: "a", value: #"\\"#)),
+    (#"f@\@p"#, .file(.init(name: "f", path: #"\@p"#))),
+    ("a=\\=\u{301}", .string(name: "a", value: "=\u{301}")),
+  ]
+
+  @Test("A backslash before an @ or a = keeps it in the value, and others are sent", arguments: escapes)
+  func escapedValues(argument: String, expected: RequestItem) throws {
     #expect(try RequestItem(parsing: argument) == expected)
   }
 
