@@ -153,26 +153,11 @@ package enum Command {
     _ outgoing: OutgoingRequest, _ kept: KeptState, _ invocation: Invocation, _ environment: Environment,
     _ archive: ArchiveFile?
   ) async throws(UsageError) -> ExitCode {
-    var shown = environment
-    let isPaged = invocation.isPaged && environment.isOutputTerminal
-    let pager = isPaged ? environment.startPager() : nil
-    if let pager { shown.writeOutput = pager.write }
-    if isPaged, pager == nil {
-      let name = Pager.command(environment.variables)
-      complain("The pager '\(name)' is not installed; the output is shown without it.", in: environment)
-    }
     let delivery = Delivery(
-      environment: shown, invocation: invocation, outgoing: outgoing, archive: archive)
-    let outcome: Delivery.DeliveryOutcome
-    do throws(UsageError) {
-      outcome = try await delivery.result(kept)
-    } catch {
-      if let pager { _ = environment.interruption.wait(for: pager) }
-      throw error
-    }
-    let failure = pager.flatMap { environment.interruption.wait(for: $0) }
+      environment: environment, invocation: invocation, outgoing: outgoing, archive: archive)
+    let outcome = try await delivery.result(kept)
     let code = finish(outcome, invocation, environment)
-    guard let failure, environment.interruption.signal == nil else { return code }
+    guard let failure = outcome.pagerFailure, environment.interruption.signal == nil else { return code }
     complain(failure, in: environment)
     return code == .success ? .failure : code
   }

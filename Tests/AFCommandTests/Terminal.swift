@@ -44,6 +44,10 @@ struct Terminal: Sendable {
 
   /// The error of reads of the standard input after its last byte; `nil` if the input ends there.
   var inputFailure: UsageError?
+  /// Called before the answer to each question for a secret.
+  var onQuestion: @Sendable () -> Void = {}
+  /// Called when the pager is started.
+  var onPager: @Sendable () -> Void = {}
   /// The pager of `--pager`; `nil` if there is none.
   var pager: Pager?
   /// Returns the error of one write to the output.
@@ -60,6 +64,7 @@ struct Terminal: Sendable {
     let (tick, onOutput, onError, outputFailure) = (tick, onOutput, onError, outputFailure)
     let (onErrorText, onInput, failureOfOutput) = (onErrorText, onInput, failureOfOutput)
     let (inputFailure, pager) = (inputFailure, pager)
+    let (onQuestion, onPager) = (onQuestion, onPager)
     let input = Mutex(Data(inputBytes ?? Array(self.input.utf8)))
     let clock = Mutex(ContinuousClock.now)
     var environment = Environment(
@@ -85,7 +90,14 @@ struct Terminal: Sendable {
       },
       isInputRedirected: isInputRedirected, isOutputTerminal: isOutputTerminal,
       isErrorTerminal: isErrorTerminal, width: width,
-      readSecret: { _ in secret }, startPager: { pager }, interruption: interruption ?? Interruption(),
+      readSecret: { _ in
+        onQuestion()
+        return secret
+      },
+      startPager: {
+        onPager()
+        return pager
+      }, interruption: interruption ?? Interruption(),
       folder: folder,
       now: {
         clock.withLock { time in

@@ -41,6 +41,9 @@ struct ResponsePrinter: Sendable {
   /// Whether the body is among the parts to print.
   var writesBody: Bool { invocation.output == nil && shows(.body) }
 
+  /// Whether anything is among the parts to print. A body in a file is not.
+  var writesOutput: Bool { writesBody || !parts.subtracting([.body]).isEmpty }
+
   /// Whether only the body is shown.
   var showsOnlyBody: Bool { parts == [.body] }
 

@@ -45,6 +45,8 @@ struct Delivery {
     let isComplete: Bool
     /// Whether the body was not saved because of the status.
     let isUnsaved: Bool
+    /// The reason if the pager has failed.
+    var pagerFailure: String?
   }
 
   /// Sends the request and returns its outcome.
@@ -54,11 +56,15 @@ struct Delivery {
     let session = try Session(
       invocation, cookies: kept.cookies, archive: archive, askPassphrase: environment.askPassphrase)
     let resumption = try Resumption(invocation)
+    // Nothing is asked and no argument is refused from here on, so that the pager can have the terminal.
+    let pager = startPager()
+    var shown = environment
+    if let pager { shown.writeOutput = pager.write }
     let sending = request(resumption, in: session)
     if let retry { sending.validate { _, response, _ in retry.validate(response) } }
     let meter = ProgressMeter(environment, invocation)
     meter?.follow(sending)
-    let printer = ResponsePrinter(environment: environment, invocation: invocation)
+    let printer = ResponsePrinter(environment: shown, invocation: invocation)
     let hops = printer.waitsForHops ? HopLog() : nil
     if let hops { sending.eventMonitor(hops.log) }
     let receiver = BodyReceiver(
@@ -66,9 +72,20 @@ struct Delivery {
     environment.interruption.onSignal { sending.cancel() }
     let response = await receive(sending, receiver)
     meter?.finish()
-    let outcome = receiver.finish(response)
+    var outcome = receiver.finish(response)
     if outcome.response != nil { kept.store(from: session, invocation) }
+    outcome.pagerFailure = pager.flatMap { environment.interruption.wait(for: $0) }
     return outcome
+  }
+
+  /// Starts the pager if there is output for it; `nil` without one.
+  private func startPager() -> Pager? {
+    let printer = ResponsePrinter(environment: environment, invocation: invocation)
+    guard invocation.isPaged, environment.isOutputTerminal, printer.writesOutput else { return nil }
+    if let pager = environment.startPager() { return pager }
+    let name = Pager.command(environment.variables)
+    Command.complain("The pager '\(name)' is not installed; the output is shown without it.", in: environment)
+    return nil
   }
 
   /// Writes the request instead of sending it, with the fields that stored cookies and a partial file add to it.
