@@ -67,6 +67,21 @@ import Testing
     }
   }
 
+  @Test("A HEAD request, which has no body, neither empties nor makes a file", arguments: ["HEAD", "head"])
+  func headRequest(method: String) async throws {
+    _ = try folder.file("f", "old")
+    var terminal = Terminal.pipe
+    terminal.folder = folder.path
+    for options in [["-o", folder.path("f")], ["-d"], ["-d", "-o", folder.path("g")]] {
+      let run = await terminal.run(options + [method, server.url("/get")])
+      #expect(run.status == .usage && run.error.contains("HEAD request has no body"), "\(run.error)")
+    }
+    #expect(content("f") == "old" && server.requestCount == 0)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["f"])
+    let shown = await terminal.run("-o", "-", method, server.url("/get"))
+    #expect(shown.status == .success && shown.output.hasPrefix("HTTP/1.1 200 OK\n"), "\(shown.error)")
+  }
+
   @Test("A file that cannot be written ends the request with its path")
   func unwritable() async {
     let run = await Terminal().run("-o", folder.path("none/f"), server.url("/bytes/1000000"))

@@ -223,6 +223,7 @@ package struct ArgumentParser {
     try checkImage(invocation)
     try checkContinuation(invocation)
     if invocation.usesSegments { try checkSegments(invocation) }
+    try checkSaving(invocation)
     if invocation.certificateKey ?? invocation.certificatePassphrase != nil, invocation.certificate == nil {
       throw UsageError("--cert-key and --cert-key-pass are of a certificate; add --cert FILE.")
     }
@@ -308,6 +309,14 @@ package struct ArgumentParser {
     // The bytes of another range need not follow the bytes of the file.
     guard !invocation.hasRange else {
       throw UsageError("--continue requests the range that the file lacks; leave out the field Range.")
+    }
+  }
+
+  /// Checks that there can be a body for a file. The file would be emptied otherwise.
+  private static func checkSaving(_ invocation: Invocation) throws(UsageError) {
+    guard invocation.output == nil || invocation.effectiveMethod != "HEAD" else {
+      throw UsageError(
+        "A HEAD request has no body to save; leave out --output and --download, and redirect the output.")
     }
   }
 
