@@ -221,4 +221,17 @@ import Testing
       #expect(!error.contains("TransportOptions") && !error.contains("redirectLimit"))
     }
   }
+
+  @Test("An error advises nothing that no option can do", arguments: [[], ["-I", "ws"]])
+  func advice(words: [String]) async throws {
+    let server = try HTTPTestServer()
+    server.enqueue(Reply.text("").with(header: "X-Long", value: String(repeating: "a", count: 300_000)))
+    let run = await Terminal.pipe.run(words + [server.url("/")])
+    #expect(run.status == .failure && run.error.contains("The header of the response"), "\(run.error)")
+    #expect(!run.error.contains("Raise") && !run.error.contains("headerSizeLimit"), "\(run.error)")
+    for (name, kind) in [("decodingRatioLimit", "responses"), ("bodySizeLimit", "files")] {
+      let text = FailureMessage.inOptions("Too much. Raise \(name) if such \(kind) are expected.")
+      #expect(text == "Too much.")
+    }
+  }
 }

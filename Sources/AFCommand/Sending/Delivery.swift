@@ -247,6 +247,9 @@ enum FailureMessage {
   /// The library's names, and the names of the options.
   private static let names = [
     (" Raise bodySizeLimit if such responses are expected.", ""),
+    (" Raise bodySizeLimit if such files are expected.", ""),
+    (" Raise decodingRatioLimit if such responses are expected.", ""),
+    (" Raise headerSizeLimit if such responses are expected.", ""),
     (" Raise TransportOptions.redirectLimit to follow more.", ""),
     ("TransportOptions.trustStore", "--ca FILE"),
     (" or the proxy variable", " or the variable of the proxy"),
