@@ -66,6 +66,7 @@ package enum Command {
     var invocation = try kept.applied(
       to: try typed.withHeaderFiles().withInput(isRedirected: environment.isInputRedirected))
     try ArgumentParser.checkContinuation(invocation)
+    try ArgumentParser.checkSegments(invocation)
     if let user = invocation.credentials?.user, invocation.credentials?.password == nil {
       invocation.credentials?.password = try environment.askPassword("Password of \(user): ")
     }

@@ -37,6 +37,19 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: folder.path("f")))
   }
 
+  @Test("A file with another digest than the server sends is removed, and the failure names the digest")
+  func digestOfServer() async {
+    let wrong = "sha-256=:\(Data(repeating: 1, count: 32).base64EncodedString()):"
+    for option in [["--segments", "2"], ["--checksum", checksum]] {
+      server.enqueue(.text("body").with(header: "Repr-Digest", value: wrong))
+      let run = await Terminal().run(option + ["-o", folder.path("f"), server.url("/")])
+      #expect(run.status == .failure)
+      #expect(run.error.contains("digest that the server has sent, but 230d8358dc8e"), "\(run.error)")
+      #expect(!run.error.contains("--checksum"), "\(run.error)")
+      #expect(!FileManager.default.fileExists(atPath: folder.path("f")))
+    }
+  }
+
   @Test("Segments are requested at a time, and make the whole file")
   func segments() async throws {
     let count = 5_000_000
@@ -161,10 +174,32 @@ import Testing
       ["--segments", "2"], ["--checksum", "sha256:00"], ["--segments", "0", "-o", "f"],
       ["--checksum", "md5:00", "-o", "f"],
       ["--checksum", "sha256:00", "-o", "f"], ["--segments", "2", "-co", "f"],
-      ["--segments", "2", "-o", "f", "-f", "a=b"],
+      ["--segments", "2", "-o", "f", "-f", "a=b"], ["--segments", "2", "-o", "f", "Range:bytes=0-9"],
+      ["--segments", "2", "-o", "f", "Range:@file"], ["--segments", "2", "-d", "--timing"],
+      ["--segments", "2", "-d", "-h"], ["--segments", "2", "-d", "-v"], ["--segments", "2", "-d", "-b"],
+      ["--segments", "2", "-d", "-p", "h"], ["--segments", "2", "-q", "-d", "--timing"],
     ])
   func mistakes(arguments: [String]) {
     #expect(throws: UsageError.self) { try ArgumentParser.parse(["example.com"] + arguments) }
+  }
+
+  @Test("The request of segments can be shown in parts") func offline() async {
+    let words = ["--offline", "-p", "H", "--segments", "2", "-o", folder.path("f"), server.url("/x")]
+    let run = await Terminal.pipe.run(words)
+    #expect(run.status == .success && run.output.hasPrefix("GET /x HTTP/1.1\n"), "\(run.error)")
+  }
+
+  @Test("A Range field of a session is refused before anything is sent")
+  func rangeOfSession() async throws {
+    let field = #"{"name": "Range", "value": "bytes=0-9"}"#
+    let session = try folder.file("s.json", #"{"headers": [\#(field)], "cookies": []}"#)
+    let words = ["--segments", "2", "-o", folder.path("f"), "--session", session, server.url("/")]
+    let run = await Terminal.pipe.run(words)
+    #expect(run.status == .usage && run.error.contains("leave out the field Range"), "\(run.error)")
+    #expect(server.requestCount == 0)
+    server.enqueue(.text("body"))
+    let other = await Terminal.pipe.run(words + ["Range:"])
+    #expect(other.status == .success, "\(other.error)")
   }
 }
 

@@ -222,7 +222,7 @@ package struct ArgumentParser {
     try checkOneResponse(invocation)
     try checkImage(invocation)
     try checkContinuation(invocation)
-    if invocation.usesSegments { try checkSegments(invocation) }
+    try checkSegments(invocation)
     try checkSaving(invocation)
     if invocation.certificateKey ?? invocation.certificatePassphrase != nil, invocation.certificate == nil {
       throw UsageError("--cert-key and --cert-key-pass are of a certificate; add --cert FILE.")
@@ -320,7 +320,9 @@ package struct ArgumentParser {
     }
   }
 
-  private static func checkSegments(_ invocation: Invocation) throws(UsageError) {
+  /// Checks `--segments` and `--checksum`, once for the arguments and again with what a session adds to them.
+  static func checkSegments(_ invocation: Invocation) throws(UsageError) {
+    guard invocation.usesSegments else { return }
     guard invocation.output != nil else {
       throw UsageError("--segments and --checksum need a file: --output FILE or --download.")
     }
@@ -329,6 +331,15 @@ package struct ArgumentParser {
     }
     guard !invocation.isContinued else {
       throw UsageError("--segments and --checksum continue by themselves; leave out --continue.")
+    }
+    guard !invocation.hasRange else {
+      throw UsageError("--segments and --checksum are for the whole file; leave out the field Range.")
+    }
+    // Without sending it, parts of the request can be shown.
+    let isPlain = invocation.shown == .automatic || invocation.isQuiet || invocation.isOffline
+    guard isPlain, !invocation.showsTiming else {
+      throw UsageError(
+        "--segments and --checksum save a file and show nothing else; leave out -h, -b, -p, -v and --timing.")
     }
   }
 

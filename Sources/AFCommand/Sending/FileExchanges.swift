@@ -99,10 +99,14 @@ struct SegmentedExchange {
   }
 
   private func text(_ error: AFError) -> String {
-    if case .checksumMismatch(_, let actual) = error.underlyingError as? SegmentedDownload.Failure {
-      return "The file does not have the checksum of --checksum, but \(actual). It was removed."
+    if case .checksumMismatch(let expected, let actual) = error.underlyingError as? SegmentedDownload.Failure
+    {
+      // A server can name a digest of its file, too.
+      let source =
+        expected == invocation.checksum ? "checksum of --checksum" : "digest that the server has sent"
+      return "The file does not have the \(source), but \(actual). It was removed."
     }
-    return FailureMessage.text(error, isVerbose: invocation.shown == .everything)
+    return FailureMessage.text(error, isVerbose: false)
   }
 }
 
