@@ -1,3 +1,4 @@
+import ChildProcesses
 import Foundation
 import HTTPTestServer
 import Testing
@@ -65,6 +66,26 @@ import Testing
       #expect(run.output == (options == ["--status"] ? "\(code)\n" : ""))
       #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
     }
+  }
+
+  @Test("~ at the beginning of a path is the home folder, in files and in the command of curl")
+  func home() async throws {
+    server.enqueue(.text("body"))
+    let home = ["HOME": folder.path]
+    let saved = try await ChildRun([Programs.af, "--output=~/f", server.url("/")], environment: home)
+    #expect(saved.status == 0, "\(saved.complaints)")
+    #expect(content("f") == "body")
+    let words = ["--ca=~/ca.pem", "--cert=~/a.pem", "--cert-key=~/k.pem", "--output=~/f", "--netrc-file=~/n"]
+    let curl = try await ChildRun([Programs.af, "--curl"] + words + [server.url("/")], environment: home)
+    let text = String(decoding: curl.output, as: UTF8.self)
+    #expect(curl.status == 0 && !text.contains("~"), "\(text)\(curl.complaints)")
+    for name in ["ca.pem", "a.pem", "k.pem", "f", "n"] {
+      #expect(text.contains(folder.path(name)), "\(text)")
+    }
+    let other = try await ChildRun(
+      [Programs.af, "--verify=~/ca.pem", server.url("/")], environment: home)
+    #expect(
+      other.status == 2 && other.complaints.contains("'\(folder.path("ca.pem"))'"), "\(other.complaints)")
   }
 
   @Test("A HEAD request, which has no body, neither empties nor makes a file", arguments: ["HEAD", "head"])

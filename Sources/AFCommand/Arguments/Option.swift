@@ -332,7 +332,7 @@ enum OptionValue {
 
   /// Trusts the authorities in a file. Certificates are verified even if an earlier option has said the opposite.
   static func setTrust(_ invocation: inout Invocation, _ path: String) {
-    invocation.trustFile = path
+    invocation.trustFile = LocalFile.expanded(path)
     invocation.verifiesServer = true
   }
 

@@ -85,7 +85,7 @@ extension Option {
     Option(
       "--output -o", .files, "write the body to FILE; - is the standard output", completion: .files,
       effect: .value("FILE") {
-        $0.output = $1 == "-" ? nil : .file($1)
+        $0.output = $1 == "-" ? nil : .file(LocalFile.expanded($1))
         $0.isOutputPlain = $1 == "-"
       }),
     Option(
@@ -174,10 +174,10 @@ extension Option {
       effect: .flag { $0.verifiesServer = false }),
     Option(
       "--cert", .connection, "the client's certificate: PEM, or .p12 with its key", completion: .files,
-      effect: .value("FILE") { $0.certificate = $1 }),
+      effect: .value("FILE") { $0.certificate = LocalFile.expanded($1) }),
     Option(
       "--cert-key", .connection, "the key, if it is not in the file of --cert", completion: .files,
-      effect: .value("FILE") { $0.certificateKey = $1 }),
+      effect: .value("FILE") { $0.certificateKey = LocalFile.expanded($1) }),
     Option(
       "--cert-key-pass", .connection, "its passphrase; asked for if needed", secret: .whole,
       effect: .value("PASS") { $0.certificatePassphrase = $1 }),
