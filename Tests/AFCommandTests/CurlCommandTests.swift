@@ -124,7 +124,8 @@ import Testing
       ["-4", "{url}"], ["--http1.1", "{url}"], ["{url}", "Cookie:a=1", "Cookie:b=2"],
       ["{url}", "Accept-Encoding:gzip"],
       ["--no-follow", "{url}"], ["--max-time", "30", "--timeout", "20", "{url}"], ["--status", "{url}"],
-      ["-f", "{url}", "a=1", "b=2"],
+      ["-f", "{url}", "a=1", "b=2"], ["--multipart", "POST", "{url}"], ["--multipart", "{url}"],
+      ["--multipart", "PUT", "{url}", "Content-Type:multipart/mixed"],
       ["--multipart", "{url}", "a=1", "Content-Type:multipart/form-data; charset=utf-8"],
     ])
   func methods(words: [String]) async throws { try await compare(words) }
@@ -222,5 +223,40 @@ import Testing
     let mixed = await Terminal.pipe.run("--curl", "--multipart", url, "a=1", "Content-Type:multipart/mixed")
     #expect(mixed.error.contains("other heads of parts"), "\(mixed.error)")
     #expect(mixed.output.contains("-H 'Content-Type: multipart/mixed'"), "\(mixed.output)")
+  }
+
+  @Test("A HEAD with data is a command that curl accepts, and one without data has the option for it")
+  func headRequests() async throws {
+    let server = try HTTPTestServer()
+    #expect(await command(["HEAD", server.url("/get")]).contains("--head"))
+    for words in [["a=b"], ["--raw", "x"], ["--multipart", "a=b"]] {
+      let run = await Terminal.pipe.run(["--curl", "HEAD", server.url("/anything")] + words)
+      #expect(!run.output.contains("--head") && run.output.contains("-X HEAD"), "\(run.output)")
+      #expect(run.error.contains("curl waits for a body"), "\(run.error)")
+    }
+    // The response has no body, and so curl ends.
+    server.enqueue(.status(204))
+    let text = await Terminal.pipe.run("--curl", "HEAD", server.url("/anything"), "a=b").output
+    let shell = try await ChildRun(["sh", "-c", text])
+    #expect(shell.status == 0, "\(text)\n\(shell.complaints)")
+    let request = try #require(server.recordedRequests.first)
+    #expect(request.method == "HEAD" && request.bodyText == #"{"a": "b"}"#)
+  }
+
+  @Test("The command saves no page of an error, and -d replaces no file")
+  func savedFiles() async throws {
+    let server = try HTTPTestServer()
+    let path = try folder.file("f", "old")
+    server.enqueue(Reply(status: 404, body: .bytes(Array("page".utf8))))
+    let text = await command(["-o", path, server.url("/f")])
+    let shell = try await ChildRun(["sh", "-c", text])
+    #expect(shell.status == 22 && server.requestCount == 1, "\(text)\n\(shell.complaints)")
+    #expect(FileManager.default.contents(atPath: path) == Data("old".utf8), "\(text)")
+    let suggested = await command(["-d", server.url("/f")])
+    #expect(suggested.contains("--no-clobber") && suggested.contains("--fail"), "\(suggested)")
+    let continued = await Terminal.pipe.run("--curl", "-c", "-o", path, server.url("/f"))
+    #expect(continued.error.contains("curl reads no journal"), "\(continued.error)")
+    let redirect = await Terminal.pipe.run("--curl", "--no-follow", "-o", path, server.url("/f"))
+    #expect(redirect.error.contains("the body of a redirect"), "\(redirect.error)")
   }
 }

@@ -49,12 +49,27 @@ package struct CurlCommand {
     if isStreamed, case .follow = invocation.redirects {
       notes.append("curl may repeat the method after a redirect, and cannot send the input again.")
     }
-    return notes + formNotes
+    return notes + fileNotes + formNotes
+  }
+
+  /// The differences in what is received.
+  private var fileNotes: [String] {
+    var notes: [String] = []
+    if request.httpMethod == "HEAD", hasBody {
+      notes.append("curl waits for a body in the response to a HEAD that has one, and may fail.")
+    }
+    if invocation.output != nil, case .show = invocation.redirects {
+      notes.append("curl also saves the body of a redirect.")
+    }
+    if invocation.isContinued {
+      notes.append("curl reads no journal: it keeps all bytes of the file, and may join two versions of it.")
+    }
+    return notes
   }
 
   /// The differences between the two forms.
   private var formNotes: [String] {
-    guard invocation.hasMultipartForm else { return [] }
+    guard hasForm else { return [] }
     var notes: [String] = []
     if let type = formType {
       if !type.lowercased().hasPrefix("multipart/form-data") {
@@ -93,14 +108,20 @@ package struct CurlCommand {
   /// Redirects may change the method unless `-X` forces one, so it is left out where curl knows it. That is PUT for an
   /// upload, and POST for other bodies.
   private var method: [String] {
-    switch (request.httpMethod ?? "GET", invocation.hasBody) {
+    switch (request.httpMethod ?? "GET", hasBody) {
     case ("PUT", _) where isStreamed: []
     case (let method, _) where isStreamed: ["-X", Self.quoted(method)]
     case ("GET", false), ("POST", _): []
-    case ("HEAD", _): ["--head"]
+    case ("HEAD", false): ["--head"]
     case (let method, _): ["-X", Self.quoted(method)]
     }
   }
+
+  /// Whether a body is sent. A form without items has one, too.
+  private var hasBody: Bool { invocation.hasBody || request.httpBody != nil }
+
+  /// Whether there are parts of a form. Without any, the request has the body of the form.
+  private var hasForm: Bool { invocation.hasMultipartForm && invocation.hasDataItems }
 
   /// Whether the standard input is sent as it comes. curl reads all of it first, unless it uploads it.
   private var isStreamed: Bool { invocation.isChunked && invocation.rawBody == .standardInput }
@@ -180,8 +201,10 @@ package struct CurlCommand {
   private var files: [[String]] {
     var options: [[String]] = []
     switch invocation.output {
-    case .file(let path): options.append(["--output", Self.quoted(path)])
-    case .suggestedName: options.append(["--remote-name", "--remote-header-name"])
+    // Without `--fail`, the page of an error would replace the file.
+    case .file(let path): options += [["--fail"], ["--output", Self.quoted(path)]]
+    case .suggestedName:
+      options += [["--fail"], ["--remote-name", "--remote-header-name", "--no-clobber"]]
     case nil where invocation.showsStatus && invocation.shown == .automatic:
       options.append(["--output", "/dev/null"])
     case nil: break
@@ -198,14 +221,14 @@ package struct CurlCommand {
     // curl leaves out a field that it would add if only its name is given. Without a field, both programs send the same
     // `Accept` (RFC 9110 §12.5.1).
     let omitted = invocation.omittedFields
-      .filter { $0 != "accept" && !(invocation.hasMultipartForm && $0 == "content-type") }
+      .filter { $0 != "accept" && !(hasForm && $0 == "content-type") }
       .map { ["-H", Self.quoted("\($0):")] }
     let pairs = cookies.map { "\($0.name)=\($0.value)" }.joined(separator: "; ")
     return omitted + (pairs.isEmpty ? [] : [["--cookie", Self.quoted(pairs)]])
       + (Array(all) + invocation.typedFields.repeated).compactMap { header in
         switch header.name.lowercased() {
         case "accept-encoding": Self.coding(header)
-        case "content-type" where invocation.hasMultipartForm:
+        case "content-type" where hasForm:
           formType.map { ["-H", Self.quoted("Content-Type: \($0)")] }
         case "authorization" where invocation.credentials != nil && !hasTypedAuthorization: nil
         // curl leaves out a field without a value unless it ends in a semicolon.
@@ -235,7 +258,7 @@ package struct CurlCommand {
       return [["--data-binary", Self.quoted("@\(path == "-" ? "./-" : path)")]]
     case .text, nil: break
     }
-    if invocation.hasMultipartForm { return form }
+    if hasForm { return form }
     guard let body = request.httpBody else {
       // `af` sends the length of an empty body, too (RFC 9110 §8.6).
       guard ["POST", "PUT", "PATCH"].contains(request.httpMethod) else { return [] }

@@ -208,6 +208,10 @@ package struct RequestBuilder {
       default: continue
       }
     }
+    // curl has no option for a form without parts.
+    if invocation.printsCurl, !invocation.hasDataItems {
+      return (.ofRequest, try form.encode(), form.contentType)
+    }
     return (.form(form), nil, form.contentType)
   }
 
