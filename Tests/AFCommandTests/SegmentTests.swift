@@ -156,6 +156,32 @@ import Testing
     #expect(FileManager.default.contents(atPath: folder.path(target)) == Data("body".utf8))
   }
 
+  @Test("A file that is replaced keeps its permissions", arguments: [mode_t(0o600), 0o755, 0o640])
+  func permissions(mode: mode_t) async throws {
+    let path = try folder.file("f", "old")
+    let link = folder.path("l")
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "f")
+    #expect(chmod(path, mode) == 0)
+    for name in [path, link] {
+      server.enqueue(.text("body"))
+      let run = await Terminal.pipe.run("--checksum", checksum, "-o", name, server.url("/"))
+      #expect(run.status == .success, "\(run.error)")
+      #expect(FileManager.default.contents(atPath: path) == Data("body".utf8))
+      var information = stat()
+      #expect(stat(path, &information) == 0 && information.st_mode & 0o7777 == mode, "\(name)")
+    }
+  }
+
+  @Test("A file that must not be written is not replaced", .enabled(if: geteuid() != 0))
+  func readOnlyFile() async throws {
+    let path = try folder.file("f", "old")
+    #expect(chmod(path, 0o444) == 0)
+    let run = await Terminal.pipe.run("--checksum", checksum, "-o", path, server.url("/"))
+    #expect(run.status == .usage && run.error.contains("'\(path)' cannot be written"), "\(run.error)")
+    #expect(FileManager.default.contents(atPath: path) == Data("old".utf8))
+    #expect(server.requestCount == 0)
+  }
+
   private func kind(_ name: String) -> mode_t? {
     var information = stat()
     return lstat(folder.path(name), &information) == 0 ? information.st_mode & S_IFMT : nil
