@@ -57,6 +57,32 @@ import Testing
   }
 
   @Test(
+    "A pipe as the netrc file is refused if it would be read again",
+    arguments: [
+      (["--retry", "1"], true), (["--segments", "2", "-d"], true), (["sse"], true), ([], false),
+      (["--retry", "0"], false), (["--retry", "1", "POST"], false),
+    ])
+  func netrcPipe(words: [String], isRefused: Bool) async throws {
+    let pipe = folder.path("netrc")
+    try #require(mkfifo(pipe, 0o600) == 0)
+    // The pipe keeps its bytes as long as one side is open.
+    let reader = open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+    try #require(reader >= 0)
+    defer { close(reader) }
+    let writer = try FileHandle(forWritingTo: URL(fileURLWithPath: pipe))
+    try writer.write(contentsOf: Data("machine 127.0.0.1 login ann password top\n".utf8))
+    try writer.close()
+    server.enqueue(.text("body"))
+    let run = await Terminal.pipe.run(words + ["--netrc-file", pipe, server.url("/")])
+    #expect(run.status == (isRefused ? .usage : .success), "\(run.error)")
+    #expect(run.error.contains("'\(pipe)' is a pipe") == isRefused, "\(run.error)")
+    #expect(server.requestCount == (isRefused ? 0 : 1))
+    if isRefused { return }
+    let other = await Terminal.pipe.run("--retry", "1", "--netrc-file", "/dev/null", server.url("/get"))
+    #expect(other.status == .success, "a device can be read again: \(other.error)")
+  }
+
+  @Test(
     "A device without end instead of a file is an error at once",
     arguments: ["--cookie-jar", "--session", "--netrc-file", "--ca", "--cert", "AF_CONFIG"])
   func endlessFile(option: String) async {

@@ -119,6 +119,12 @@ enum LocalFile {
     FileManager.default.fileExists(atPath: path) && !isRegular(path)
   }
 
+  /// Whether it is a pipe, whose bytes are gone when they have been read.
+  static func isPipe(_ path: String) -> Bool {
+    var information = stat()
+    return stat(path, &information) == 0 && [S_IFIFO, S_IFSOCK].contains(information.st_mode & S_IFMT)
+  }
+
   /// Returns the media type of a file by its extension; `application/octet-stream` for an unknown one.
   static func mediaType(_ path: String) -> String {
     let known = [
