@@ -69,6 +69,7 @@ struct SegmentedExchange {
       throw UsageError(
         "'\(path)' is no regular file, and --segments and --checksum would replace it; name another one.")
     }
+    try LocalFile.checkLink(path)
     return PrivateFile.destination(of: path)
   }
 

@@ -76,6 +76,7 @@ final class KeptState: Sendable {
       var isFolder: ObjCBool = false
       let exists = FileManager.default.fileExists(atPath: file, isDirectory: &isFolder)
       if isFolder.boolValue { throw UsageError(SavedFile.Failure(file, code: EISDIR).sentence) }
+      try LocalFile.checkLink(file)
       if exists, !LocalFile.isRegular(file) { continue }
       // A new file is created next to the earlier one.
       let folder = URL(fileURLWithPath: file).deletingLastPathComponent().path
@@ -342,6 +343,9 @@ package enum PrivateFile {
     let target = destination(of: path)
     var information = stat()
     let exists = stat(target, &information) == 0
+    let reason = errno
+    // A file would replace a link that the system does not follow.
+    if !exists, isLink(target) { throw Failure(code: reason) }
     if exists, isLink(target) || information.st_mode & S_IFMT != S_IFREG {
       return try overwrite(target, data)
     }
@@ -365,8 +369,8 @@ package enum PrivateFile {
   }
 
   /// Returns the path to which a link and its further links lead, even if there is no file yet. Foundation resolves a
-  /// link only if its target exists. Any other path is returned unchanged. So is a link of `/proc` to what has no path:
-  /// a pipe, or a file that was removed.
+  /// link only if its target exists. Any other path is returned unchanged. So are a link that the system does not
+  /// follow, and a link of `/proc` to what has no path: a pipe, or a file that was removed.
   static func destination(of path: String) -> String {
     guard isLink(path) else { return path }
     var url = URL(fileURLWithPath: path).resolvingSymlinksInPath()
@@ -376,7 +380,11 @@ package enum PrivateFile {
         .resolvingSymlinksInPath()
     }
     var (end, found) = (stat(), stat())
-    guard stat(path, &end) == 0 else { return url.path }
+    guard stat(path, &end) == 0 else {
+      // The system refuses to follow links that others have placed in shared folders, and so does this.
+      let isDangling = errno == ENOENT && stat(url.path, &found) != 0 && errno == ENOENT
+      return isDangling ? url.path : path
+    }
     let isFound = stat(url.path, &found) == 0 && found.st_dev == end.st_dev && found.st_ino == end.st_ino
     return isFound ? url.path : path
   }

@@ -125,6 +125,16 @@ enum LocalFile {
     return stat(path, &information) == 0 && [S_IFIFO, S_IFSOCK].contains(information.st_mode & S_IFMT)
   }
 
+  /// Throws if the path is a link that the system does not follow, such as one that another user has placed in a shared
+  /// folder. A link to a file that does not exist yet is none of them.
+  static func checkLink(_ path: String) throws(UsageError) {
+    var information = stat()
+    guard lstat(path, &information) == 0, information.st_mode & S_IFMT == S_IFLNK,
+      stat(path, &information) != 0, errno != ENOENT
+    else { return }
+    throw UsageError(SavedFile.Failure(path).sentence)
+  }
+
   /// Returns the media type of a file by its extension; `application/octet-stream` for an unknown one.
   static func mediaType(_ path: String) -> String {
     let known = [
