@@ -88,6 +88,101 @@ import Testing
     try FileManager.default.removeItem(at: url)
   }
 
+  /// Returns the response with the bytes of the file from `start` on. It waits for the gate after some bytes.
+  private func reply(from start: Int = 0, waitingAfter count: Int, for gate: Gate) -> Reply {
+    let bytes = Array(file.bytes)
+    var reply = Reply(
+      body: .parts([
+        .bytes(Array(bytes[start..<start + count])), .gate(gate), .bytes(Array(bytes[(start + count)...])),
+      ])
+    ).framed(.contentLength).with(header: "ETag", value: "\"v1\"")
+    guard start > 0 else { return reply }
+    reply.status = 206
+    return reply.with(header: "Content-Range", value: "bytes \(start)-\(bytes.count - 1)/\(bytes.count)")
+  }
+
+  /// Begins a download that has a checkpoint at 120,000 bytes, then breaks off, and is retried. Returns when the server
+  /// has the request of the retry.
+  ///
+  /// - Parameter data: The resume data of 50,000 bytes from which the download is continued; `nil` for a new download.
+  private func retried(
+    resuming data: Data?, _ server: HTTPTestServer, retry: Reply
+  ) async throws -> (request: DownloadRequest, checkpoint: Data, retry: RecordedRequest) {
+    let (start, gate, arrived) = (data == nil ? 0 : 50_000, Gate(), Latch())
+    server.enqueue(
+      reply(from: start, waitingAfter: 120_000 - start, for: gate)
+        .with(effect: .closeAfterBody(bytes: 130_000 - start)), retry)
+    let spy = SpyInterceptor(retries: 1)
+    let request =
+      data.map { session.download(resumingWith: $0, interceptor: spy) }
+      ?? session.download(server.url("/file"), interceptor: spy)
+    request.downloadProgress(queue: .global()) { if $0.completedUnitCount >= 120_000 { arrived.open() } }
+    request.resume()
+    await arrived.wait()
+    let checkpoint = try #require(request.checkpoint())
+    gate.open()
+    _ = try await server.takeRequest()
+    return (request, checkpoint, try await server.takeRequest())
+  }
+
+  /// Returns the bytes of the file of resume data; `nil` if there is no file.
+  private func content(_ data: Data) throws -> Data? {
+    FileManager.default.contents(atPath: try part(namedBy: data).path)
+  }
+
+  @Test("A retry of a new download begins again beside the file of its checkpoint") func retry() async throws
+  {
+    let (server, gate) = (try HTTPTestServer(routes: .none), Gate())
+    let (request, checkpoint, retry) = try await retried(
+      resuming: nil, server, retry: reply(waitingAfter: 60_000, for: gate))
+    let bytes = file.bytes
+    #expect(retry.header("Range") == nil)
+    #expect(try content(checkpoint)?.prefix(120_000) == bytes.prefix(120_000), "the file is there no more")
+    gate.open()
+    let response = await request.ended()
+    defer { response.removeFile() }
+    #expect(try response.fileURL.map { try Data(contentsOf: $0) } == bytes)
+    #expect(try content(checkpoint) == nil, "the download is complete")
+  }
+
+  @Test("A retry of a resumed download continues from its checkpoint") func retryOfResumed() async throws {
+    let (server, gate) = (try HTTPTestServer(routes: .none), Gate())
+    gate.open()
+    server.enqueue(reply(waitingAfter: 1, for: gate).with(effect: .closeAfterBody(bytes: 50_000)))
+    let broken = await session.download(server.url("/file")).ended()
+    let data = try #require(broken.resumeData)
+    _ = try await server.takeRequest()
+    let end = Gate()
+    let (request, checkpoint, retry) = try await retried(
+      resuming: data, server, retry: reply(from: 120_000, waitingAfter: 60_000, for: end))
+    let bytes = file.bytes
+    #expect(retry.header("Range") == "bytes=120000-")
+    #expect(try content(checkpoint)?.prefix(120_000) == bytes.prefix(120_000), "bytes were cut off")
+    end.open()
+    let response = await request.ended()
+    defer { response.removeFile() }
+    #expect(try response.fileURL.map { try Data(contentsOf: $0) } == bytes)
+    #expect(try content(checkpoint) == nil, "the download is complete")
+  }
+
+  @Test("A retry that fails before its response leaves the checkpoint of the attempt before it")
+  func failedRetry() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let (request, checkpoint, _) = try await retried(resuming: nil, server, retry: .garbage)
+    let response = await request.ended()
+    defer { response.removeFile() }
+    #expect(response.error != nil && response.resumeData == checkpoint)
+    #expect(try content(checkpoint)?.prefix(120_000) == file.bytes.prefix(120_000))
+  }
+
+  @Test("The file of a checkpoint is removed if the retry is cancelled") func cancelledRetry() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let (request, checkpoint, _) = try await retried(resuming: nil, server, retry: .stall)
+    request.cancel()
+    #expect(await request.ended().error?.isExplicitlyCancelledError == true)
+    #expect(try content(checkpoint) == nil)
+  }
+
   @Test("A download of a range that the caller sets has no resume data") func ownRange() async throws {
     let file = VersionedFile(size: 100_000)
     file.breakAfter(5000)

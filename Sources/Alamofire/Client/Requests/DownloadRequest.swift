@@ -78,7 +78,8 @@ public final class DownloadRequest: Request, @unchecked Sendable {
   /// It waits until the received bytes are on the disk, so it must not be called on the main thread of an interactive
   /// program. From then on the partial file has a name that no later process removes. If this process is killed,
   /// ``Session/download(resumingWith:interceptor:shouldAutomaticallyResume:to:)`` continues with the last checkpoint.
-  /// While this request runs, another download with the data begins again.
+  /// While this request runs, another download with the data begins again. The file of the last checkpoint stays also
+  /// while a retry begins again beside it. A retry of a resumed download continues from it.
   ///
   /// ```swift
   /// let request = session.download("https://example.com/film.mp4", to: destination)

@@ -18,7 +18,7 @@ final class DownloadKind: RequestKind {
   func convert(_ request: URLRequest, for core: RequestCore) throws -> URLRequest {
     plan.noteInitialRequest(request)
     transfer?.noteInitialRequest(request)
-    return request
+    return plan.continuingCheckpoint(request)
   }
 
   func schedule(_ attempt: Attempt) -> Outcome<Attempt> {
@@ -185,7 +185,7 @@ final class DownloadKind: RequestKind {
   func beginAgain(because cause: RequestCore.RetryCause) {
     let file = plan.forgetResults()
     // First, because the file may have lost bytes, which the transfer forgets.
-    plan.forget()
+    plan.forget(keepsCheckpoint: true)
     switch cause {
     case .retrier:
       // A file at a destination belongs to the user. No response names a temporary file that was not handed out.

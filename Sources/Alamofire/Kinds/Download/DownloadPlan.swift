@@ -9,6 +9,14 @@ final class DownloadPlan: Sendable {
   private typealias WritePosition =
     @Sendable (ResponseHead) -> Result<FileSink.WritePosition, TransportFailure>
 
+  /// Resume data of a running download, which the user may have stored.
+  private struct Checkpoint {
+    let data: Data
+    let path: String
+    /// Whether the resume data that the download was created from name the same file.
+    let extendsPart: Bool
+  }
+
   private struct Attempt {
     /// The destination of the bytes: the file, or the journal that passes them to it.
     let sink: any BodySink
@@ -29,6 +37,8 @@ final class DownloadPlan: Sendable {
 
     /// Whether the file has its lasting name.
     private var hasFinalName = false
+    /// The last checkpoint of the attempt, which names the file.
+    private(set) var lastCheckpoint: Checkpoint?
 
     init(
       file: FileSink, finalPath: String, part: ResumeData?, transfer: BackgroundTransfer?,
@@ -97,6 +107,13 @@ final class DownloadPlan: Sendable {
       return data.data(isOnDisk: flushedSize != nil)
     }
 
+    /// Returns resume data of the running attempt, and notes that the file is named.
+    mutating func checkpoint(of request: URLRequest?, _ flushedSize: Int64) -> Data? {
+      guard let data = resumeData(of: request, flushedSize) else { return nil }
+      lastCheckpoint = Checkpoint(data: data, path: path, extendsPart: extendsPart)
+      return data
+    }
+
     /// Returns the resume data of the part that a background transfer had before the attempt; `nil` if there is none,
     /// or the response has replaced it.
     private mutating func resumeDataOfPart(_ request: URLRequest) -> Data? {
@@ -124,6 +141,8 @@ final class DownloadPlan: Sendable {
   private struct State {
     /// The file of the current attempt, until it is moved or removed.
     var attempt: Attempt?
+    /// The last checkpoint of the attempts before. A retry neither removes its file nor cuts bytes off that it names.
+    var checkpoint: Checkpoint?
     /// The offset at which the response began; retained after the attempt.
     var offset: Int64 = 0
     /// Whether the attempt has failed without a handler, so that its file stays with the journal.
@@ -186,6 +205,18 @@ final class DownloadPlan: Sendable {
     return part?.asksForRest(request) ?? request
   }
 
+  /// Returns the request of the next attempt: for the rest of the file if an earlier attempt has left a checkpoint.
+  func continuingCheckpoint(_ request: URLRequest) -> URLRequest {
+    guard let data = checkpointOfPart, let part = try? ResumeData(data) else { return request }
+    return part.asksForRest(request)
+  }
+
+  /// The last checkpoint of a resumed download; `nil` if the user's resume data name another file. A retry of a new
+  /// download begins again, in another file.
+  private var checkpointOfPart: Data? {
+    state.withLock { $0.checkpoint.flatMap { $0.extendsPart ? $0.data : nil } }
+  }
+
   /// Returns the sink of the next hop. All hops of an attempt share a file.
   ///
   /// The file of an earlier download is only appended to, never overwritten. Resume data that the user has stored, also
@@ -229,10 +260,10 @@ final class DownloadPlan: Sendable {
     return attempt.sink
   }
 
-  /// Returns the user's resume data; `nil` for a new download.
+  /// Returns the user's resume data, or a later checkpoint of their file; `nil` for a new download.
   private func earlier() throws(AFError) -> ResumeData? {
     if transfer != nil { return state.withLock { $0.backgroundPart } }
-    return try source.map { (data) throws(AFError) in try ResumeData(data) }
+    return try (checkpointOfPart ?? source).map { (data) throws(AFError) in try ResumeData(data) }
   }
 
   private func begun(_ head: ResponseHead, at position: FileSink.WritePosition) {
@@ -261,13 +292,24 @@ final class DownloadPlan: Sendable {
     }
   }
 
-  /// Forgets the bytes of the attempt, before another one begins at the same offset, or because the download was
-  /// cancelled. ``removeForgotten()`` removes them. The file of the user's resume data stays.
-  func forget() {
+  /// Forgets the bytes of the attempt, before another one begins, or because the download was cancelled.
+  /// ``removeForgotten()`` removes them. The file of the user's resume data stays.
+  ///
+  /// - Parameter keepsCheckpoint: Whether the file of the last checkpoint stays, too.
+  func forget(keepsCheckpoint: Bool = false) {
     state.withLock { $0.awaitsHandler = false }
-    guard let left = take() else { return }
-    left.unlock()
-    removeLater { left.remove() }
+    let left = take()
+    left?.unlock()
+    if keepsCheckpoint, let checkpoint = left?.lastCheckpoint { return replaceCheckpoint(with: checkpoint) }
+    if let left { removeLater { left.remove() } }
+    if !keepsCheckpoint { replaceCheckpoint(with: nil) }
+  }
+
+  /// Replaces the checkpoint of an earlier attempt, whose file is removed: the download has ended, or left newer data.
+  private func replaceCheckpoint(with newer: Checkpoint?) {
+    let older = state.withLock { replace(&$0.checkpoint, with: newer) }
+    guard let older, !older.extendsPart else { return }
+    removeLater { FileSink.removePart(older.path) }
   }
 
   /// Keeps work that removes a file. A large file takes time, for which the loop must not wait.
@@ -321,6 +363,7 @@ final class DownloadPlan: Sendable {
       left.removePart()
       removeUnadoptedPart()
     }
+    if left.head?.status == 200 || left.extendsPart { replaceCheckpoint(with: nil) }
     // Without a head no bytes were written, as for the body of a redirect that is not followed.
     if left.head == nil {
       let path = left.part == nil ? left.file.path : left.transfer?.pagePath ?? left.file.path
@@ -354,7 +397,7 @@ final class DownloadPlan: Sendable {
     }
     return state.withLock { state in
       // The attempt may have ended by now, and another one begun.
-      state.attempt?.file === file ? state.attempt?.resumeData(of: state.initialRequest, size) : nil
+      state.attempt?.file === file ? state.attempt?.checkpoint(of: state.initialRequest, size) : nil
     }
   }
 
@@ -365,6 +408,7 @@ final class DownloadPlan: Sendable {
       left.unlock()
       if let data = left.resumeData(of: state.withLock({ $0.initialRequest })) {
         removeLater { [left] in left.removePart() }
+        replaceCheckpoint(with: nil)
         return data
       }
       removeLater { [left] in left.remove() }
@@ -372,10 +416,10 @@ final class DownloadPlan: Sendable {
     return earlierData
   }
 
-  /// The resume data that the download was created from, if their file still exists.
+  /// The last checkpoint, or the resume data that the download was created from, if their file still exists.
   private var earlierData: Data? {
-    guard let source, (try? ResumeData(source))?.isUsable == true else { return nil }
-    return source
+    [state.withLock { $0.checkpoint?.data }, source].compactMap { $0 }
+      .first { (try? ResumeData($0))?.isUsable == true }
   }
 }
 
