@@ -47,6 +47,30 @@ package enum FileMove {
     return own.st_ino != other.st_ino || own.st_dev != other.st_dev || other.st_nlink > 1
   }
 
+  /// The entry at the target of an earlier move.
+  package enum TargetEntry: Sendable {
+    case missing
+    /// A file that may be the moved one.
+    case file
+    /// An entry that is not the moved file.
+    case other
+  }
+
+  /// Returns the entry at `target`, where a file was moved. All users may make files in a folder such as `/tmp`: there
+  /// the moved one is a file of this user.
+  package static func entry(at target: String) -> TargetEntry {
+    var (file, parent) = (stat(), stat())
+    guard lstat(target, &file) == 0 else { return .missing }
+    guard file.st_mode & S_IFMT == S_IFREG else { return .other }
+    // In a folder without the sticky bit, anyone could replace the file anyway, and some file systems have no owners.
+    let isShared = stat(folder(of: target), &parent) == 0 && parent.st_mode & 0o1002 == 0o1002
+    return isShared && file.st_uid != geteuid() ? .other : .file
+  }
+
+  private static func folder(of target: String) -> String {
+    target.utf8.lastIndex(of: 0x2F).map { $0 == target.startIndex ? "/" : String(target[..<$0]) } ?? "."
+  }
+
   /// Moves a file to another file system.
   private static func copy(
     _ source: String, to target: String, _ isShared: Bool, _ isReplacing: Bool, _ hasNamelessFiles: Bool,
@@ -57,8 +81,7 @@ package enum FileMove {
     let input = open(source, O_RDONLY | O_CLOEXEC)
     guard input >= 0 else { return .failed(errno) }
     defer { close(input) }
-    let folder =
-      target.utf8.lastIndex(of: 0x2F).map { $0 == target.startIndex ? "/" : String(target[..<$0]) } ?? "."
+    let folder = folder(of: target)
     let output = isNameless ? open(folder, namelessFile | O_WRONLY | O_CLOEXEC, 0o600) : -1
     let isUnknown = output < 0 && (!isNameless || [EOPNOTSUPP, EISDIR, EINVAL].contains(errno))
     guard output >= 0 || isUnknown else { return .failed(errno) }

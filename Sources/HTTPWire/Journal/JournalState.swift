@@ -191,14 +191,16 @@ package struct JournalState: Sendable, Equatable {
   ///   - boot: The identifier of the machine's boot.
   ///   - fileSize: The size of the downloaded file in the folder of the session; `nil` if it does not exist.
   ///   - isAtDestination: Whether there is a file at the destination.
+  ///   - isReplaced: Whether something else is at the destination.
   ///   - hasResponseBody: Whether the file of the response to an upload is there.
   package func continuation(
-    boot: String, fileSize: Int64?, isAtDestination: Bool, hasResponseBody: Bool = true
+    boot: String, fileSize: Int64?, isAtDestination: Bool, isReplaced: Bool = false,
+    hasResponseBody: Bool = true
   ) -> Continuation {
     switch phase {
     case .answered(let hasBody) where hasResponseBody || !hasBody: return .deliver
     // The handlers may have taken the file away.
-    case .moved where isAtDestination || isDelivering: return .deliver
+    case .moved where isAtDestination || isDelivering && !isReplaced: return .deliver
     case .moving where fileSize != nil || isAtDestination: return .deliver
     case .completed(let size) where fileSize == size: return .deliver
     // The process ended before it could note that the last byte had arrived.

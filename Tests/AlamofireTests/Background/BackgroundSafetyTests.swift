@@ -146,6 +146,40 @@ import Testing
     #expect(try Data(contentsOf: url) == Data("new".utf8))
   }
 
+  @Test(
+    "Something else at the place of a moved file is not delivered instead of it",
+    arguments: ["pipe", "folder", "foreign"], [true, false])
+  func replacedFile(kind: String, wasDelivering: Bool) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.text("again"))
+    let shared = fixture.folder["shared"].path
+    try #require(mkdir(shared, 0o700) == 0 && chmod(shared, 0o1777) == 0)
+    let target = shared + "/Alamofire_\(UUID()).tmp"
+    switch kind {
+    case "pipe": try #require(mkfifo(target, 0o644) == 0)
+    case "folder": try #require(mkdir(target, 0o755) == 0)
+    default:
+      try Data("planted".utf8).write(to: URL(fileURLWithPath: target))
+      // Only an administrator can give a file away.
+      guard geteuid() == 0, chown(target, 12_345, 12_345) == 0 else { return }
+    }
+    var records: [JournalRecord] = [
+      .described(description(.download, "GET", server.url("/f"))),
+      .responded(StoredHead(Self.head()), offset: 0, boot: boot), .completed(size: 3),
+      .moving(to: target, options: 0), .moved,
+    ]
+    if wasDelivering { records.append(.delivering) }
+    try write(records)
+    let session = fixture.session()
+    let request = try #require(session.restoredRequests.first as? DownloadRequest)
+    let response = await request.ended()
+    defer { response.removeFile() }
+    let url = try #require(response.fileURL, "\(String(describing: response.error))")
+    #expect(url.path != target && server.requestCount == 1)
+    #expect(FileManager.default.contents(atPath: url.path) == Data("again".utf8))
+    #expect(await fixture.isEmptied())
+  }
+
   @Test("A response whose body is lost is not delivered without it", arguments: ["POST", "PUT"])
   func lostBody(method: String) async throws {
     let server = try HTTPTestServer(routes: .none)

@@ -119,6 +119,25 @@ import Testing
     }
   }
 
+  @Test("A moved file is a regular one, and in a folder that all users share one of this user")
+  func targetEntry() throws {
+    removeElsewhere()
+    let file = try here.write([1], "file")
+    let (pipe, link, folder) = (here.path + "/pipe", here.path + "/link", here.path + "/folder")
+    #expect(mkfifo(pipe, 0o600) == 0 && symlink(file, link) == 0 && mkdir(folder, 0o700) == 0)
+    for mode in [0o700, 0o777, 0o1777] as [mode_t] {
+      #expect(chmod(here.path, mode) == 0)
+      #expect(FileMove.entry(at: file) == .file)
+      #expect(FileMove.entry(at: here.path + "/missing") == .missing)
+      for path in [pipe, link, folder] { #expect(FileMove.entry(at: path) == .other, "\(path)") }
+    }
+    // Only an administrator can give a file away.
+    guard geteuid() == 0, chown(file, 12_345, 12_345) == 0 else { return }
+    #expect(FileMove.entry(at: file) == .other)
+    #expect(chmod(here.path, 0o777) == 0)
+    #expect(FileMove.entry(at: file) == .file)
+  }
+
   @Test("Of two files that are moved to one name at the same time, one remains") func simultaneousMoves()
     async throws
   {

@@ -139,6 +139,8 @@ struct JournalStateTests {
     #expect(continuation(moved) == .send, "the file has gone since")
     moved.apply(.delivering)
     #expect(continuation(moved) == .deliver, "a handler may have taken it away")
+    let replaced = moved.continuation(boot: "boot", fileSize: nil, isAtDestination: false, isReplaced: true)
+    #expect(replaced == .send, "what is there now is not the downloaded file")
   }
 
   @Test("A request that may have reached the server is not repeated, unless it is idempotent")

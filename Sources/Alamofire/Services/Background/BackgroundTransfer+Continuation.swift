@@ -34,10 +34,10 @@ extension BackgroundTransfer {
       case .moving(let path, _), .moved(let path): path
       case .waiting, .receiving, .completed, .answered: nil
       }
-    let isAtDestination = destination.map { FileManager.default.fileExists(atPath: $0) } ?? false
+    let entry = destination.map { FileMove.entry(at: $0) } ?? .missing
     return stored.continuation(
       boot: files.boot, fileSize: hasLostBytes ? nil : files.size(of: names.file),
-      isAtDestination: isAtDestination,
+      isAtDestination: entry == .file, isReplaced: entry == .other,
       hasResponseBody: files.size(of: names.answer) != nil)
   }
 
@@ -118,9 +118,8 @@ extension BackgroundTransfer {
 
   /// Whether the file that is being moved to `path` is there, complete.
   package func isAtDestination(_ path: String) -> Bool {
-    guard let files = try? owner.files(), files.size(of: names.file) != nil else {
-      return FileManager.default.fileExists(atPath: path)
-    }
+    guard FileMove.entry(at: path) == .file else { return false }
+    guard let files = try? owner.files(), files.size(of: names.file) != nil else { return true }
     // The process ended after the file was copied to another file system, and before its original was removed. Any
     // other file at the destination is an older one, which may have the same size.
     guard FileManager.default.contentsEqual(atPath: filePath, andPath: path),
