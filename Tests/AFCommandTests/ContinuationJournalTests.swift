@@ -118,6 +118,24 @@ import Testing
     #expect(try written().receivedSize(boot: "third", fileSize: 7) == 7)
   }
 
+  @Test(
+    "What follows a damaged line in a journal is there in the next run",
+    arguments: ["torn", "torn\n", String(repeating: "\0", count: 100)])
+  func continuedAfterDamage(damage: String) async throws {
+    let path = folder.path("f")
+    try Data("012xx".utf8).write(to: URL(fileURLWithPath: path))
+    let journal = try Self.journal(boot: "another", [.present(ByteRanges(first: 3)), Self.appended])
+    try (journal + Data(damage.utf8)).write(to: URL(fileURLWithPath: path + ".af-continue"))
+    server.enqueue(Self.reply(from: 3).with(effect: .closeAfterBody(bytes: 4)), Self.reply(from: 7))
+    #expect(await Terminal.pipe.run("-c", "-o", path, server.url("/f")).status == .failure)
+    #expect(content == "0123456")
+    #expect(try written().receivedSize(boot: Self.boot, fileSize: 7) == 7, "the lines are not found")
+    #expect(await Terminal.pipe.run("-c", "-o", path, server.url("/f")).status == .success)
+    #expect(server.recordedRequests.map { $0.header("Range") } == ["bytes=3-", "bytes=7-"])
+    #expect(content == "0123456789")
+    #expect(names == ["f"])
+  }
+
   @Test("A full disk leaves no journal") func fullDisk() async throws {
     server.enqueue(Self.reply(from: 0))
     let run = try await ChildRun(

@@ -385,7 +385,8 @@ struct JournalFile: Sendable {
       return write(lines, O_CREAT | O_EXCL)
     }
     guard read(fileSize: 0) != nil else { return false }
-    return write(lines, isAppended && journal.isCurrent ? O_APPEND : O_TRUNC)
+    guard isAppended, let size = journal.validSize else { return write(lines, O_TRUNC) }
+    return write(lines, O_APPEND, after: size)
   }
 
   /// Appends that the first bytes of the file are on the disk.
@@ -402,9 +403,14 @@ struct JournalFile: Sendable {
 
   /// Writes lines. New ones reach the disk before bytes of the file count. A part of a line is removed again, because
   /// nothing could follow it, and so is a new file.
-  private func write(_ lines: Data, _ flags: Int32) -> Bool {
-    guard let handle = open(O_WRONLY | flags), let size = try? handle.seekToEnd() else { return false }
+  ///
+  /// - Parameter validSize: The size of the earlier lines. Bytes after them, which a crash has left, are removed.
+  ///   Default: the size of the file.
+  private func write(_ lines: Data, _ flags: Int32, after validSize: Int? = nil) -> Bool {
+    guard let handle = open(O_WRONLY | flags), let end = try? handle.seekToEnd() else { return false }
+    let size = validSize.map { min(UInt64($0), end) } ?? end
     do {
+      if size < end { try handle.truncate(atOffset: size) }
       try handle.write(contentsOf: lines)
       if flags & O_APPEND == 0 { try handle.synchronize() }
       return true

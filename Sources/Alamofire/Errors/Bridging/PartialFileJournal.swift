@@ -17,8 +17,9 @@ package struct PartialFileJournal: Sendable, Equatable {
 
   /// The number of bytes at the beginning of the file that count; 0 if it begins again.
   package let offset: Int64
-  /// Whether the journal has the form of this version, so that lines may be appended to it.
-  package let isCurrent: Bool
+  /// The size of the undamaged lines, after which others may be appended; `nil` for a new journal, and for one without
+  /// the form of this version. No line is found after a damaged one.
+  package let validSize: Int?
   /// Whether bytes that are written to the file from now on count. The ones of an encoded body do not: the file has its
   /// decoded bytes, and ranges count the encoded ones.
   package let countsNewBytes: Bool
@@ -30,7 +31,7 @@ package struct PartialFileJournal: Sendable, Equatable {
   package init?(_ bytes: Data, fileSize: Int64) {
     countsNewBytes = true
     if let version = Self.version1(bytes) {
-      (self.version, offset, isCurrent, flushedSize) = (version, fileSize, false, 0)
+      (self.version, offset, validSize, flushedSize) = (version, fileSize, nil, 0)
       return
     }
     guard Self.hasRecord(bytes) else { return nil }
@@ -38,7 +39,7 @@ package struct PartialFileJournal: Sendable, Equatable {
     version = state?.representation ?? Representation(length: nil, validator: nil)
     offset = state?.receivedSize(boot: PartialFile.boot, fileSize: fileSize) ?? 0
     flushedSize = state?.receivedSize(boot: "", fileSize: fileSize) ?? 0
-    isCurrent = true
+    validSize = Journal.standard.content(of: bytes).length
   }
 
   /// Whether one of the first lines is undamaged. Lines of a journal are short.
@@ -55,7 +56,7 @@ package struct PartialFileJournal: Sendable, Equatable {
     let head = response.receivedHead
     countsNewBytes = !Representation.isEncoded(head)
     version = Representation(head, now: .now)
-    (offset, isCurrent, flushedSize) = (0, true, 0)
+    (offset, validSize, flushedSize) = (0, nil, 0)
     // Without a journal, all bytes of the file would count.
     let isKnown = version.length != nil || version.validator != nil || !countsNewBytes
     if response.statusCode == 206 || !isKnown { return nil }
@@ -65,7 +66,7 @@ package struct PartialFileJournal: Sendable, Equatable {
   package init(fileSize: Int64) {
     countsNewBytes = true
     version = Representation(length: nil, validator: nil)
-    (offset, isCurrent, flushedSize) = (fileSize, false, 0)
+    (offset, validSize, flushedSize) = (fileSize, nil, 0)
   }
 
   package var length: Int64? { version.length.map { Int64($0) } }
