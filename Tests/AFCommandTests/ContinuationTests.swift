@@ -91,6 +91,28 @@ import Testing
   }
 
   @Test(
+    "A journal of another user, or with a second name, is neither read nor changed",
+    arguments: ["foreign", "second name"])
+  func foreignJournal(kind: String) async throws {
+    try await breakOff(HTTPHeader(name: "ETag", value: "\"v1\""))
+    let journal = path + ".af-continue"
+    if kind == "foreign" {
+      // Only an administrator can give a file away.
+      guard geteuid() == 0, chown(journal, 12_345, 12_345) == 0 else { return }
+    } else {
+      try FileManager.default.linkItem(atPath: journal, toPath: folder.path("other"))
+    }
+    let lines = try #require(FileManager.default.contents(atPath: journal))
+    server.enqueue(part("456789", "4-9/10", tag: "\"v1\""))
+    #expect(await Terminal().run("-co", path, server.url("/f")).status == .success)
+    let request = try await server.takeRequest()
+    #expect(request.header("Range") == "bytes=4-" && request.header("If-Range") == nil)
+    #expect(FileManager.default.contents(atPath: journal) == lines, "the journal of a complete file")
+    try await breakOff(HTTPHeader(name: "ETag", value: "\"v2\""))
+    #expect(FileManager.default.contents(atPath: journal) == lines, "the journal of a partial file")
+  }
+
+  @Test(
     "A file that another run has written since the rest was requested is left alone",
     arguments: [200, 206, 416], [true, false])
   func writtenMeanwhile(status: Int, isComplete: Bool) async throws {

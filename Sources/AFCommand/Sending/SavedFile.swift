@@ -348,8 +348,8 @@ struct FilePart: Sendable, Equatable {
 }
 
 /// The file next to a partial file, which has its journal. A file that has its name and no journal is the user's: it is
-/// neither read, nor replaced, nor removed, and neither is a link. An empty file counts as none, because a full disk
-/// leaves one.
+/// neither read, nor replaced, nor removed, and neither is a link, a file of another user, or one with a second name.
+/// An empty file counts as none, because a full disk leaves one.
 struct JournalFile: Sendable {
   private let path: String
 
@@ -421,13 +421,16 @@ struct JournalFile: Sendable {
     }
   }
 
-  /// Opens a regular file, not what a link points to.
+  /// Opens a regular file of this user, not what a link points to. In a shared folder another user could claim that the
+  /// file is of another version than it is.
   private func open(_ flags: Int32) -> FileHandle? {
     let descriptor = Glibc.open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o666)
     guard descriptor >= 0 else { return nil }
     let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
     var information = stat()
-    guard fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return nil }
+    guard fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG,
+      information.st_uid == geteuid(), information.st_nlink == 1
+    else { return nil }
     return handle
   }
 }
