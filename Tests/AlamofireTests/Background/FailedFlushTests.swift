@@ -220,6 +220,20 @@ import Testing
     #expect(files.flushed.count == 2)
   }
 
+  @Test("The journal of a request that is sent again is replaced in one step") func renewedJournal() throws {
+    files.isFailing = false
+    let transfer = try begun()
+    try transfer.noteCompleted()
+    transfer.beginAgain()
+    #expect(
+      !files.removed.contains { $0.name == transfer.names.journal },
+      "without a journal, a process that ends now has lost the request")
+    #expect(files.size(of: transfer.names.file) == nil)
+    let restored = try restored()
+    #expect(restored.request?.url == URL(string: "http://127.0.0.1:1/"))
+    #expect(restored.completed == nil && restored.part == nil)
+  }
+
   @Test("The body of an upload that cannot be flushed is not sent", arguments: [true, false])
   func unflushedBody(isFailing: Bool) throws {
     files.isFailing = isFailing

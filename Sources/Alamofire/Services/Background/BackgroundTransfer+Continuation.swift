@@ -107,6 +107,20 @@ extension BackgroundTransfer {
     if discard(after: run) { owner.ended(self) }
   }
 
+  /// Replaces the journal by one of a transfer that has not begun, in one step: a process that ends now leaves the
+  /// earlier outcome or the request. Returns `nil` if that fails.
+  func replaceJournal(
+    _ files: any TransferFiles, _ description: TransferDescription, _ upload: StoredUpload?,
+    hasOwnOptions: Bool
+  ) -> TransferJournal? {
+    var records = [JournalRecord.described(description)]
+    if hasOwnOptions { records.append(.configured) }
+    if let upload { records.append(.uploading(upload, mayBeComplete: true)) }
+    guard let lines = Journal.standard.lines(of: records), files.replace(names.journal, by: lines) == nil
+    else { return nil }
+    return TransferJournal(records, written: names.journal, size: lines.count)
+  }
+
   package func noteMoved() { note(.moved) }
 
   /// Notes the URL of the response, if it differs from the request's because of redirects.

@@ -439,22 +439,18 @@ package final class BackgroundTransfer: Sendable {
   }
 
   private func renew(_ state: inout TransferState, _ files: any TransferFiles, _ upload: StoredUpload?) {
-    for name in [names.file, names.answer] { files.remove(name) }
     // The request and the body of another process are known only from the journal. Others are created again if their
     // files were removed.
     let description = state.isOpen || isRestored ? state.stored?.description : nil
-    files.remove(names.journal)
+    let hasOwnOptions = state.hasOwnOptions || state.stored?.hasOwnOptions == true
+    let journal = description.flatMap { replaceJournal(files, $0, upload, hasOwnOptions: hasOwnOptions) }
+    if journal == nil { files.remove(names.journal) }
+    // After the journal, which counts them.
+    for name in [names.file, names.answer] { files.remove(name) }
     state = TransferState(
       phase: .open, run: state.run, earliestBegin: state.earliestBegin, hasTurn: state.hasTurn,
-      hasOwnOptions: state.hasOwnOptions || state.stored?.hasOwnOptions == true)
-    guard let description else { return }
-    var records = [JournalRecord.described(description)]
-    if state.hasOwnOptions { records.append(.configured) }
-    if let upload { records.append(.uploading(upload, mayBeComplete: true)) }
-    guard let lines = Journal.standard.lines(of: records), files.make(names.journal, lines) == nil else {
-      return
-    }
-    state.journal = TransferJournal(records, written: names.journal, size: lines.count)
+      hasOwnOptions: hasOwnOptions)
+    state.journal = journal
   }
 
   // MARK: Files
