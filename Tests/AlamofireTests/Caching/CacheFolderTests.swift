@@ -147,6 +147,62 @@ import Testing
     #expect(await get(cache(), "two", path: "y") == "other")
   }
 
+  /// Files of which one is written while a removal runs.
+  private final class HeldFiles: EntryFiles {
+    let location = "/memory/\(UUID().uuidString)"
+    let isWriting = Latch()
+    /// Signalled when the removal has come to the files, when the file has its name, and when the removal has returned.
+    let (isRemoving, isStored, hasReturned) = (
+      DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
+    )
+    private let stored = Mutex<Set<String>>([])
+
+    var names: Set<String> { stored.withLock { $0 } }
+
+    func list() -> [EntryFile]? {
+      defer { if isWriting.isOpen { isRemoving.signal() } }
+      return names.map { EntryFile(name: $0, size: 1, used: 1) }
+    }
+    func read(_ name: String) -> EntryReading { .missing }
+    func write(_ name: String, _ bytes: Data) -> Bool {
+      isWriting.open()
+      _ = isRemoving.wait(timeout: .now() + 60)
+      stored.withLock { _ = $0.insert(name) }
+      isStored.signal()
+      // A removal that does not wait for the file returns now, and one that waits does not.
+      _ = hasReturned.wait(timeout: .now() + 0.2)
+      return true
+    }
+    func remove(_ name: String) -> Bool {
+      stored.withLock { _ = $0.remove(name) }
+      isRemoving.signal()
+      return true
+    }
+    func touch(_ name: String) {}
+  }
+
+  @Test(
+    "A response that is removed while its file is written has no file afterwards", arguments: [true, false])
+  func removedWhileWritten(removesAll: Bool) async throws {
+    let files = HeldFiles()
+    let cache = HTTPCache(
+      memoryCapacity: 0, diskCapacity: 1 << 24, files: { files }, clock: { 1_800_000_000 })
+    let request = try URLRequest(url: "http://a.test/x", method: .get)
+    let response = try #require(
+      HTTPURLResponse(
+        url: try #require(request.url), statusCode: 200, httpVersion: nil,
+        headerFields: ["Cache-Control": "max-age=60"]))
+    cache.storeCachedResponse(CachedURLResponse(response: response, data: Data("one".utf8)), for: request)
+    await files.isWriting.wait()
+    let names = await onAThread(cache) { cache in
+      if removesAll { cache.removeAllCachedResponses() } else { cache.removeCachedResponse(for: request) }
+      _ = files.isStored.wait(timeout: .now() + 60)
+      defer { files.hasReturned.signal() }
+      return files.names
+    }
+    #expect(names.isEmpty, "a process that ends now would find it again")
+  }
+
   @Test("A removed response is not used although its file remains") func unremovableFile() async throws {
     let first = cache()
     #expect(await get(first, "one") == "one")

@@ -13,12 +13,15 @@ final class CacheStorage: Sendable {
     var isOpen: Bool
     /// The hashes of URLs whose unknown files are removed when the folder is listed next.
     var removedHashes: Set<UInt64> = []
+    /// The response whose file is being written.
+    var writing: EntryID?
   }
 
   /// The responses in memory and the index of the files, for any thread.
   private let state: Mutex<State>
   private let openFiles: @Sendable () -> (any EntryFiles)?
-  /// The serial queue that writes and removes files. Only ``settle()`` waits for it.
+  /// The serial queue that writes and removes files. ``settle()`` waits for it, and so do removals while a file is
+  /// written that they concern: the file gets its name at the end.
   private let writer: DispatchQueue
   /// Whether the storage is known to be empty without opening the folder; read for each request.
   private let isKnownEmpty: Atomic<Bool>
@@ -188,7 +191,12 @@ final class CacheStorage: Sendable {
   }
 
   private func write(_ id: EntryID, _ serial: UInt64, _ files: CacheFiles) {
-    guard let stored = state.withLock({ $0.index.toWrite(id, serial) }) else { return }
+    let found = state.withLock { state -> StoredResponse? in
+      let stored = state.index.toWrite(id, serial)
+      if stored != nil { state.writing = id }
+      return stored
+    }
+    guard let stored = found else { return }
     let bytes = stored.encoded
     let isWritten = files.write(id.name, bytes)
     let (isObsolete, gone) = state.withLock { state in
@@ -198,6 +206,7 @@ final class CacheStorage: Sendable {
     }
     // A failed write leaves an older file, which must not be used again.
     if isObsolete { files.remove(id.name) }
+    state.withLock { $0.writing = nil }
     removeFiles(gone, files)
   }
 
@@ -214,13 +223,14 @@ final class CacheStorage: Sendable {
   func remove(_ key: CacheKey, inAllPartitions: Bool = false) {
     // A process that is killed after this must not find it again: not on the queue.
     open()
-    let (gone, files) = state.withLock { state in
+    let (gone, files, isWriting) = state.withLock { state in
       let gone = state.index.remove(key, inAllPartitions: inAllPartitions)
       note(state)
-      return (gone, state.files)
+      return (gone, state.files, state.writing?.hash == key.hash)
     }
     for id in gone { files?.remove(id.name) }
     removeFiles(gone, files)
+    if isWriting { settle() }
   }
 
   /// Removes the files of a URL that other processes have written. One listing of the folder serves all URLs that wait
@@ -256,6 +266,7 @@ final class CacheStorage: Sendable {
       return state.files
     }
     files?.removeAll()
+    settle()
   }
 
   func remove(since time: Int64) {

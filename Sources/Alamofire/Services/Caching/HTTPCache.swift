@@ -132,7 +132,7 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
     storedResponses.removeUnknownFiles(of: key.hash)
   }
 
-  /// Removes everything.
+  /// Removes everything. Waits until no file is written or removed any more.
   public override func removeAllCachedResponses() { storedResponses.removeAll() }
 
   /// Removes responses that were stored or validated at `date` or later. Reads every file that is not in memory.
