@@ -13,15 +13,22 @@ package final class EntryFolder: EntryFiles {
   private static let leftoverAge: Int64 = 600
 
   private let path: String
+  private let nextName: @Sendable (OpaquePointer) -> String?
   /// The number in the name of the last temporary file.
   private let counter = Atomic<UInt64>(0)
 
   /// Opens the folder, which is created at the first write. Returns `nil` if the folder belongs to another user, or if
   /// other users may write to it, because they could forge responses.
   ///
-  /// - Parameter mustBeWritable: Whether the folder has to be writable, because a cache needs its removals to last.
-  package init?(path: String, mustBeWritable: Bool = true) {
+  /// - Parameters:
+  ///   - mustBeWritable: Whether the folder has to be writable, because a cache needs its removals to last.
+  ///   - nextName:       Reads the next name of an open folder. Returns `nil` at the end, or with the error in `errno`.
+  package init?(
+    path: String, mustBeWritable: Bool = true,
+    nextName: @escaping @Sendable (OpaquePointer) -> String? = { EntryFolder.readName($0) }
+  ) {
     self.path = path
+    self.nextName = nextName
     var status = stat()
     guard stat(path, &status) == 0 else {
       guard errno == ENOENT else { return nil }
@@ -58,17 +65,24 @@ package final class EntryFolder: EntryFiles {
 
   package func removeLeftovers() { _ = visit { _, _ in } }
 
+  /// Reads the next name of an open folder. Returns `nil` at the end, or with the error in `errno`.
+  package static func readName(_ folder: OpaquePointer) -> String? {
+    guard let entry = readdir(folder) else { return nil }
+    return withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+      pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+    }
+  }
+
   /// Visits the regular files of the folder. Old temporary files are removed instead. Returns whether the folder can be
-  /// read; one that does not exist is empty.
+  /// read to its end; one that does not exist is empty.
   private func visit(_ body: (_ name: String, _ status: stat) -> Void) -> Bool {
     guard let folder = opendir(path) else { return errno == ENOENT }
     defer { closedir(folder) }
     let descriptor = dirfd(folder)
     let now = Int64(time(nil))
-    while let entry = readdir(folder) {
-      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-        pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-      }
+    while true {
+      errno = 0
+      guard let name = nextName(folder) else { return errno == 0 }
       var status = stat()
       guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0, status.st_mode & S_IFMT == S_IFREG
       else { continue }
@@ -78,7 +92,6 @@ package final class EntryFolder: EntryFiles {
       }
       if now - Int64(status.st_mtim.tv_sec) > Self.leftoverAge { unlinkat(descriptor, name, 0) }
     }
-    return true
   }
 
   /// Whether a name is one that ``write(_:_:)`` makes: three numbers after a prefix. The folder of a single file may

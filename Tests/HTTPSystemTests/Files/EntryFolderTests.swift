@@ -42,6 +42,24 @@ import Testing
     #expect(folder.read("stored").data == Data([1, 2]))
   }
 
+  @Test("A listing that breaks off is none", arguments: 0...6)
+  func brokenListing(count: Int) throws {
+    // The folder itself and the one above it have names, too.
+    for number in 0..<4 { _ = try temporary.write([1], "stored-\(number)") }
+    let read = Mutex(0)
+    let broken = EntryFolder(path: temporary.path) { folder in
+      let isBroken = read.withLock { read in
+        read += 1
+        return read > count
+      }
+      guard isBroken else { return EntryFolder.readName(folder) }
+      errno = EIO
+      return nil
+    }
+    #expect(try #require(broken).list() == nil, "other files are taken for missing ones")
+    #expect(folder.list()?.count == 4)
+  }
+
   @Test(
     "A file is flushed before it replaces an earlier one, which stays if that fails", arguments: [0, EIO])
   func flush(code: Int32) throws {
