@@ -10,19 +10,22 @@ package enum FileMove {
   }
 
   /// Moves `source` to `target`, which must not exist unless it is replaced. Between two file systems, the bytes are
-  /// first copied into a file without a name. If the system has no such files, `hasNamelessFiles` is false, or the
-  /// target is replaced, that file is beside the target, and its name begins with `.Alamofire_`. A file with a name
-  /// stays if the process is killed before the end. The copy and its name are on the disk before `source` is removed.
+  /// first copied into a file without a name. If the system has no such files, or cannot name them, `hasNamelessFiles`
+  /// is false, or the target is replaced, that file is beside the target, and its name begins with `.Alamofire_`. A
+  /// file with a name stays if the process is killed before the end. The copy and its name are on the disk before
+  /// `source` is removed.
   ///
   /// - Parameters:
   ///   - isShared: Whether the file gets the mode that the umask gives to new files, once it is at its target.
   ///     Default: it keeps its mode, and a copy has 0600.
   ///   - isReplacing: Whether a file at the target is replaced. If only the new name cannot be flushed, the new file
   ///     stays there. Default: no.
+  ///   - descriptors: The folder with the links of open files. Some containers lack it.
   ///   - flush: Flushes a file or a folder to the disk. Returns the number of the error, or 0.
   package static func move(
     _ source: String, to target: String, isShared: Bool = false, isReplacing: Bool = false,
-    hasNamelessFiles: Bool = true, flush: (Int32) -> Int32 = { fsync($0) == 0 ? 0 : errno }
+    hasNamelessFiles: Bool = true, descriptors: String = "/proc/self/fd",
+    flush: (Int32) -> Int32 = { fsync($0) == 0 ? 0 : errno }
   ) -> MoveOutcome {
     var status = stat()
     guard isReplacing || lstat(target, &status) != 0 else { return .failed(EEXIST) }
@@ -31,7 +34,7 @@ package enum FileMove {
     defer { if shared >= 0 { close(shared) } }
     let code = rename(source, to: target, isReplacing: isReplacing)
     if code == EXDEV {
-      return copy(source, to: target, isShared, isReplacing, hasNamelessFiles, flush)
+      return copy(source, to: target, isShared, isReplacing, hasNamelessFiles ? descriptors : nil, flush)
     }
     guard code == 0 else { return .failed(code) }
     if shared >= 0 { FileMode.apply(to: shared) }
@@ -71,13 +74,18 @@ package enum FileMove {
     target.utf8.lastIndex(of: 0x2F).map { $0 == target.startIndex ? "/" : String(target[..<$0]) } ?? "."
   }
 
+  /// The errors of a file without a name that gets none: `/proc` is missing, or the file system cannot do it.
+  private static let namelessErrors = [ENOENT, EXDEV, EOPNOTSUPP, EPERM, EACCES]
+
   /// Moves a file to another file system.
+  ///
+  /// - Parameter descriptors: The folder with the links of open files; `nil` if a copy without a name is not tried.
   private static func copy(
-    _ source: String, to target: String, _ isShared: Bool, _ isReplacing: Bool, _ hasNamelessFiles: Bool,
+    _ source: String, to target: String, _ isShared: Bool, _ isReplacing: Bool, _ descriptors: String?,
     _ flush: (Int32) -> Int32
   ) -> MoveOutcome {
     // A file without a name does not get a name that is taken.
-    let isNameless = hasNamelessFiles && !isReplacing
+    let isNameless = descriptors != nil && !isReplacing
     let input = open(source, O_RDONLY | O_CLOEXEC)
     guard input >= 0 else { return .failed(errno) }
     defer { close(input) }
@@ -86,10 +94,15 @@ package enum FileMove {
     let isUnknown = output < 0 && (!isNameless || [EOPNOTSUPP, EISDIR, EINVAL].contains(errno))
     guard output >= 0 || isUnknown else { return .failed(errno) }
     if isShared, output >= 0 { FileMode.apply(to: output) }
-    let failure =
-      isUnknown
-      ? copy(input, beside: target, in: folder, isShared, isReplacing, flush)
-      : copy(input, to: target, by: output, flush)
+    var failure: Int32?
+    if let descriptors, output >= 0 {
+      failure = copy(input, to: target, by: output, descriptors, flush)
+    }
+    if isUnknown || failure.map { namelessErrors.contains($0) } ?? false {
+      failure =
+        lseek(input, 0, SEEK_SET) == 0
+        ? copy(input, beside: target, in: folder, isShared, isReplacing, flush) : errno
+    }
     if let failure { return .failed(failure) }
     if let failure = flushName(in: folder, flush) {
       if !isReplacing { unlink(target) }
@@ -122,11 +135,11 @@ package enum FileMove {
 
   /// Copies the file and gives the copy its name at the end. Returns the number of the error, if there is one.
   private static func copy(
-    _ input: Int32, to target: String, by output: Int32, _ flush: (Int32) -> Int32
+    _ input: Int32, to target: String, by output: Int32, _ descriptors: String, _ flush: (Int32) -> Int32
   ) -> Int32? {
     defer { close(output) }
     if let code = copy(input, to: output, flush) { return code }
-    let isDone = linkat(AT_FDCWD, "/proc/self/fd/\(output)", AT_FDCWD, target, AT_SYMLINK_FOLLOW) == 0
+    let isDone = linkat(AT_FDCWD, "\(descriptors)/\(output)", AT_FDCWD, target, AT_SYMLINK_FOLLOW) == 0
     return isDone ? nil : errno
   }
 

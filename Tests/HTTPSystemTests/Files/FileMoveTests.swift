@@ -213,6 +213,23 @@ import Testing
     #expect(other == .moved)
   }
 
+  @Test("A copy that cannot get a name is made again beside its target") func unnameableCopy() throws {
+    defer { removeElsewhere() }
+    let source = try here.write(Content.bytes(300_000), "source")
+    let target = elsewhere.path + "/moved"
+    var isNamed: [Bool] = []
+    let outcome = FileMove.move(source, to: target, descriptors: here.path + "/missing") { _ in
+      isNamed.append(FileManager.default.fileExists(atPath: target))
+      return 0
+    }
+    #expect(outcome == .moved)
+    #expect(
+      isNamed == [false, false, true], "the copy without a name, the one beside the target, and the folder")
+    #expect(try Array(Data(contentsOf: URL(fileURLWithPath: target))) == Content.bytes(300_000))
+    #expect(!FileManager.default.fileExists(atPath: source))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: elsewhere.path) == ["moved"])
+  }
+
   /// Returns the size of a file when polling finds it for the first time.
   private nonisolated func firstSize(of path: String) async -> Int {
     await withCheckedContinuation { continuation in
