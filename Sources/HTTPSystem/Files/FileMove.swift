@@ -98,7 +98,7 @@ package enum FileMove {
     if let descriptors, output >= 0 {
       failure = copy(input, to: target, by: output, descriptors, flush)
     }
-    if isUnknown || failure.map { namelessErrors.contains($0) } ?? false {
+    if isUnknown || failure.map(namelessErrors.contains) == true {
       failure =
         lseek(input, 0, SEEK_SET) == 0
         ? copy(input, beside: target, in: folder, isShared, isReplacing, flush) : errno
