@@ -136,14 +136,16 @@ import Testing
     #expect(names == ["f"])
   }
 
-  @Test("A full disk leaves no journal") func fullDisk() async throws {
-    server.enqueue(Self.reply(from: 0))
-    let run = try await ChildRun(
-      ["/bin/sh", "-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\""]
-        + [Programs.af, "-o", folder.path("f"), server.url("/f")])
-    #expect(run.status == 1 && run.complaints.contains("File too large"), "\(run.complaints)")
-    #expect(names == ["f"])
-  }
+  #if !THREAD_SANITIZER  // It keeps a part of its memory in a file.
+    @Test("A full disk leaves no journal") func fullDisk() async throws {
+      server.enqueue(Self.reply(from: 0))
+      let run = try await ChildRun(
+        ["/bin/sh", "-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\""]
+          + [Programs.af, "-o", folder.path("f"), server.url("/f")])
+      #expect(run.status == 1 && run.complaints.contains("File too large"), "\(run.complaints)")
+      #expect(names == ["f"])
+    }
+  #endif
 
   @Test("An empty file with the name of a journal counts as none", arguments: [["-o"], ["-d"]])
   func emptyJournal(option: [String]) async throws {
