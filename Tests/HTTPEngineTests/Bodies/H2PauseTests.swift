@@ -7,7 +7,8 @@ import Synchronization
 import Testing
 
 /// Responses over one stream of HTTP/2 that have to wait again and again. No socket is ready when they continue,
-/// because all bytes were read before.
+/// because all bytes were read before. A loop that forgets a stream sleeps for a minute, which is longer than the limit
+/// of a request here.
 @Suite("Pauses of HTTP/2 streams", .timeLimit(.minutes(5))) struct H2PauseTests {
   /// A sink that pauses after each piece, and has room again at once.
   private final class HesitantSink: BodySink {
@@ -63,13 +64,10 @@ import Testing
     let server = try serve(content, inFramesOf: frameSize)
     let client = Client()
     let sink = HesitantSink()
-    let start = ContinuousClock.now
     let request = try client.request("https://localhost:\(server.port)/", sink: sink)
     let response = try await client.send(request)
     #expect(response.status == 200)
     #expect(sink.bytes == content)
-    // A loop that forgets a stream sleeps for a minute.
-    #expect(ContinuousClock.now - start < .seconds(30))
   }
 
   @Test(
@@ -80,13 +78,10 @@ import Testing
     let coded = Array(try #require(Deflater.compress(Data(count: size), .gzip)))
     let server = try serve(coded, inFramesOf: frameSize, [("content-encoding", "gzip")])
     let client = Client { $0.requestBandwidth.download = 400_000 }
-    let start = ContinuousClock.now
     let sink = CountingSink(room: .max / 2)
     let request = try client.request("https://localhost:\(server.port)/", sink: sink)
     let response = try await client.send(request)
     #expect(response.status == 200)
     #expect(sink.count == size)
-    // A loop that forgets a stream sleeps for a minute.
-    #expect(ContinuousClock.now - start < .seconds(30))
   }
 }
