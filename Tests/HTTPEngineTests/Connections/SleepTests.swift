@@ -93,7 +93,9 @@ import Testing
     let cache = NameCache { time.withLock { $0 } }
     let client = Client()
     let question = NameCache.Question(
-      key: .init(service: "https://dns.test/", partition: 0, name: "a.test", addressFamily: .any),
+      key: .init(
+        service: "https://dns.test/", partition: 0, name: "a.test", addressFamily: .any,
+        way: .init(to: Origin(scheme: "https", host: "dns.test", port: nil), TransportOptions())),
       profile: ObjectIdentifier(client.profile), idleTimeout: nil)
     let count = Mutex(0)
     for (passed, expected) in [(UInt64(0), 1), (299, 1), (1, 2)] {

@@ -31,9 +31,12 @@ import Testing
 
   @Test("The clock for ages is the one that goes on while the machine sleeps") func sinceBoot() {
     func system() -> UInt64 {
-      var time = timespec()
-      clock_gettime(CLOCK_BOOTTIME, &time)
-      return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+      // The seconds and nanoseconds of a `timespec`, whose members cannot be named beside the module of OpenSSL.
+      var time: (seconds: Int, nanoseconds: Int) = (0, 0)
+      withUnsafeMutableBytes(of: &time) { bytes in
+        _ = bytes.baseAddress.map { clock_gettime(CLOCK_BOOTTIME, $0.assumingMemoryBound(to: timespec.self)) }
+      }
+      return UInt64(time.seconds) * 1_000_000_000 + UInt64(time.nanoseconds)
     }
     let (before, time, after) = (system(), Clock.sinceBoot(), system())
     #expect(before <= time && time <= after)

@@ -46,7 +46,7 @@ import Testing
   func brokenListing(count: Int) throws {
     // The folder itself and the one above it have names, too.
     for number in 0..<4 { _ = try temporary.write([1], "stored-\(number)") }
-    let read = Mutex(0)
+    let read = TrackedMutex(0)
     let broken = EntryFolder(path: temporary.path) { folder in
       let isBroken = read.withLock { read in
         read += 1
