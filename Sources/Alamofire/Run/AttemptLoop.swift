@@ -125,13 +125,14 @@ struct AttemptLoop: Sendable {
     let notifies = core.notifiesMonitors
     let retries = core.mayBeRetried
     let hasQueue = core.session.userSerializationQueue != nil
+    let isOnLoop = core.session.isOnLoop
     while !hasLeftovers {
       let sink: any ResponseSink
-      switch core.nextSink() {
+      switch core.nextSink(isOnLoop: isOnLoop) {
       case .sink(let next): sink = next
       case .pendingChange: return .pendingChange
       case .ended(let served):
-        deliver(served, notifiesMonitors: notifies)
+        deliver(served, notifiesMonitors: notifies, isOnLoop: isOnLoop)
         return .delivered
       }
       guard !notifies else { return .next(sink) }
@@ -149,7 +150,7 @@ struct AttemptLoop: Sendable {
   /// Whether a file has to be removed before the end, and no handler is left that may need it.
   private var hasLeftovers: Bool { core.kind.leftovers != nil && !core.hasPendingSinks }
 
-  private func deliver(_ served: ShortList<any ResponseSink>, notifiesMonitors: Bool) {
+  private func deliver(_ served: ShortList<any ResponseSink>, notifiesMonitors: Bool, isOnLoop: Bool) {
     let kind = core.kind
     kind.ended(core)
     let wasLast = registryIndex.map { core.session.registry.unregister(at: $0) } ?? false
@@ -157,7 +158,7 @@ struct AttemptLoop: Sendable {
     kind.deliver(served, of: core, after: run) {
       if notifiesMonitors { request.notify(.finished(served, isLate: isLate)) }
     }
-    core.endDelivery(of: request)
+    if !isOnLoop { core.endDelivery(of: request) }
     // Observers are notified of the end of the session after the events of its requests.
     if wasLast { request.wasLastOfSession() }
   }

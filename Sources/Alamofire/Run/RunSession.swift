@@ -33,6 +33,8 @@ final class RunSession: Sendable {
   var authentication: AuthenticationService { services.authentication }
   var executor: (any TaskExecutor)? { services.executor }
   var enqueue: (@Sendable (any LoopWork) -> Void)? { services.enqueue }
+  /// Whether the caller is on the loop's thread.
+  var isOnLoop: Bool { services.engine.isCurrent }
   var hasOwnDelegate: Bool { observers.hasOwnDelegate }
   /// The error of a request that cannot be started.
   var reasonOfEnd: AFError { registry.reasonOfEnd ?? .sessionDeinitialized }

@@ -47,6 +47,18 @@ package struct Engine: Sendable {
   /// The executor of the steps of requests; `nil` is the pool.
   package var executor: (any TaskExecutor)? { own?.loop }
 
+  /// Whether the caller is on the engine's thread, which calls handlers at the end of its turn.
+  var isCurrent: Bool { own?.loop.isCurrent ?? false }
+
+  /// Runs work as ``enqueue`` does, but not before the handlers of the engine's current turn are called.
+  func enqueueForNextTurn(_ work: any LoopWork) {
+    guard let own else {
+      enqueue?(work)
+      return
+    }
+    own.loop.enqueueForNextTurn(work)
+  }
+
   /// Returns the number of the engine's turn, on its own thread; `nil` elsewhere.
   package func turn() -> UInt64? { own?.loop.turn }
 

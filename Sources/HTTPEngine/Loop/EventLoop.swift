@@ -76,6 +76,10 @@ package final class EventLoop: TaskExecutor, Sendable {
   /// Runs work on the loop's thread, once and in the order of the calls. Callable from any thread.
   package func enqueue(_ work: any LoopWork) { take(.work(work)) }
 
+  /// Runs work on the loop's thread as ``enqueue(_:)`` does, but not before the handlers of the current turn are
+  /// called, even if the caller is on that thread.
+  package func enqueueForNextTurn(_ work: any LoopWork) { post { $0.jobs.append(.work(work)) } }
+
   private func take(_ job: LoopJob) {
     if isCurrent {
       core.jobs.append(job)

@@ -65,7 +65,7 @@ struct RequestSequenceTests {
     let second = try urlRequest("2")
     let sequence = sequence(of: request) { request.core.created(second, of: request) }
     request.core.created(try urlRequest("3"), of: request)
-    _ = request.core.nextSink()
+    _ = request.core.nextSink(isOnLoop: false)
     let paths = await all(sequence).compactMap { $0.url?.lastPathComponent }
     #expect(paths == ["2", "3"] || paths == ["1", "2", "3"], "\(paths)")
   }
@@ -75,7 +75,7 @@ struct RequestSequenceTests {
   {
     let request = Session.retained(fake: FakeTransport()).request("http://a.test/")
     request.core.created(try urlRequest("1"), of: request)
-    let sequence = sequence(of: request) { _ = request.core.nextSink() }
+    let sequence = sequence(of: request) { _ = request.core.nextSink(isOnLoop: false) }
     #expect(await all(sequence).compactMap { $0.url?.lastPathComponent } == ["1"])
     #expect(request.core.listenerCount == 0)
   }

@@ -309,6 +309,52 @@ struct HandlerTests {
     withExtendedLifetime(session) {}
   }
 
+  /// Work that adds other work to the turn of the loop in which it is performed.
+  private final class Relay: LoopWork {
+    private let next: @Sendable () -> Void
+
+    init(_ next: @escaping @Sendable () -> Void) { self.next = next }
+
+    func runOnLoop() { next() }
+  }
+
+  @Test(
+    "A handler that is added while a run ends on the loop is served in the next turn of the loop",
+    arguments: [false, true])
+  func handlerDuringTurn(isAddedOnLoop: Bool) async throws {
+    let session = Session.real(configuration: .isolated, eventMonitors: [])
+    let enqueue = try #require(session.core.runs.enqueue)
+    let queue = DispatchQueue(label: "handlers")
+    let recorder = Recorder<Int>()
+    let (first, last) = (Obstacle(), Obstacle())
+    enqueue(first)
+    await first.reached.wait()
+    let request = session.request("").response(queue: queue) { _ in recorder.add(1) }
+    @Sendable func addSecond() {
+      // Served by a thread of the pool, which does not wait for the end of the turn.
+      request.response(queue: queue, responseSerializer: SlowSerializer {}) { _ in recorder.add(2) }
+    }
+    let sink = SlowSink { if isAddedOnLoop { addSecond() } }
+    defer { for gate in [first.gate, sink.gate, last.gate] { gate.signal() } }
+    request.core.add(sink, for: request)
+    // Holds up the turn in which the run ends, after all that the run has left for this turn.
+    enqueue(Relay { enqueue(last) })
+    first.gate.signal()
+    await sink.reached.wait()
+    let hops = session.core.threadHopCount
+    if !isAddedOnLoop {
+      addSecond()
+      #expect(request.core.servesLateHandlers, "the turn of the loop is all that the handler waits for")
+    }
+    sink.gate.signal()
+    #expect(
+      await eventually {
+        recorder.count > 0 || session.core.threadHopCount > hops && last.reached.isOpen
+      })
+    last.gate.signal()
+    #expect(await recorder.wait(for: 2) == [1, 2])
+  }
+
   @Test("Handlers of a cancelled request receive the cancellation") func cancellation() async {
     let fake = FakeTransport()
     let request = Session.retained(fake: fake).request("http://a.test/").cancel()

@@ -303,6 +303,10 @@ struct RequestLifecycleTests {
     }
   }
 
+  @Test("The life of a request takes eight bytes, which every request has") func size() {
+    #expect(MemoryLayout<RequestLifecycle>.size == 8)
+  }
+
   @Test("A handler waits for the handlers of two runs that are still to be called") func twoDeliveries() {
     var life = RequestLifecycle()
     _ = life.resumed()

@@ -205,8 +205,8 @@ package final class RequestCore: Sendable {
   /// - The loop's thread performs the first steps, and no task is needed.
   /// - If the caller's code has to run first, a task begins on the pool. It has the task-local values of the current
   ///   task.
-  /// - Late handlers wait for a turn of the loop. If a run ends on the loop, its handlers are called when the turn is
-  ///   over. Handlers that are added before a run has delivered its responses wait for that, on any thread.
+  /// - Late handlers wait for the next turn of the loop. If a run ends on the loop, its handlers are called when the
+  ///   turn is over. If it ends elsewhere, late handlers are not served before it has delivered its responses.
   /// - A request that is created in the factory call begins on the current thread.
   private func start(_ request: any RunOwner, sends: Bool, isImmediate: Bool = false) {
     let index = session.registry.register(request)
@@ -219,7 +219,9 @@ package final class RequestCore: Sendable {
     let run = RequestRun(
       request, core: self, registryIndex: index, priority: Task.currentPriority, after: first)
     let beginsOnLoop = sends ? index != nil && !startsWithUserCode : !keepsTask
-    if !isImmediate, beginsOnLoop, let enqueue = session.enqueue { return enqueue(run) }
+    if !isImmediate, beginsOnLoop, let enqueue = session.enqueue {
+      return sends ? enqueue(run) : session.services.engine.enqueueForNextTurn(run)
+    }
     self.run {
       if isImmediate { return Task.immediate { await run.run(after: first) } }
       return Task { await run.run(after: first) }

@@ -80,8 +80,11 @@ private struct RunResult: Sendable {
 
 extension RequestCore.CoreState {
   /// Ends the run of the request, because every handler has its response. The handlers are called next, outside the
-  /// lock, until ``RequestCore/endDelivery(of:)``.
-  fileprivate mutating func endRun() -> RunResult {
+  /// lock.
+  ///
+  /// - Parameter isOnLoop: Whether the run is on the loop's thread. Otherwise its handlers are called until
+  ///   ``RequestCore/endDelivery(of:)``.
+  fileprivate mutating func endRun(isOnLoop: Bool) -> RunResult {
     let (served, left) = (handlers.takeServed(), handlers.takeLeft())
     let source = bodies.read { $0.streamSource }
     var listeners: RequestListeners?
@@ -93,7 +96,8 @@ extension RequestCore.CoreState {
     run.end()
     endAttempt()
     lifecycle.ended()
-    lifecycle.beginDelivery()
+    // A run for late handlers begins in a later turn of the loop, when the handlers of this turn have been called.
+    if !isOnLoop { lifecycle.beginDelivery() }
     return RunResult(
       served: served, left: left, listeners: listeners, source: source, commandHandler: commandHandler)
   }
@@ -122,19 +126,23 @@ extension RequestCore {
     case ended(ShortList<any ResponseSink>)
   }
 
-  /// Notes that the handlers of a run that has ended are called, and serves those that were added since then.
+  /// Notes that the handlers of a run that has ended are called, and serves those that were added since then. Not for a
+  /// run on the loop's thread, which begins no delivery.
   func endDelivery(of request: any RunOwner) {
     let action = state.withLock { $0.lifecycle.endDelivery() }
     perform(action, for: request)
   }
 
   /// Returns the next handler whose response has to be created. Without one, ends the run and returns its handlers.
-  func nextSink() -> NextSink {
+  ///
+  /// - Parameter isOnLoop: Whether the run is on the loop's thread. Otherwise ``endDelivery(of:)`` has to follow its
+  ///   end.
+  func nextSink(isOnLoop: Bool) -> NextSink {
     let (next, ended) = state.withLock { state -> (NextSink, RunResult?) in
       if let sink = state.handlers.next() { return (.sink(sink), nil) }
       // Another thread may change the state after the gate. Otherwise monitors could be notified of the end first.
       if state.observed.hasPendingChanges { return (.pendingChange, nil) }
-      let ended = state.endRun()
+      let ended = state.endRun(isOnLoop: isOnLoop)
       return (.ended(ended.served), ended)
     }
     guard let ended else { return next }

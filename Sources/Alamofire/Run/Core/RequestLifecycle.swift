@@ -44,8 +44,9 @@ package struct RequestLifecycle: Sendable {
   package private(set) var servesLateHandlers = false
   /// Whether the request was cancelled, or its session has ended, while such handlers were served.
   package private(set) var refusesRetry = false
-  /// The number of ended runs whose handlers have yet to be called. A request that is sent again may have two.
-  private var deliveries = 0
+  /// The number of ended runs whose handlers have yet to be called. A request that is sent again may have two. Small,
+  /// because every request has it, and each of these runs holds a thread of the pool.
+  private var deliveries: UInt8 = 0
   /// Whether a handler was added after the end, and waits until the earlier ones are called.
   private var hasWaitingHandler = false
 
