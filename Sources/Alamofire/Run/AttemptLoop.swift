@@ -153,13 +153,16 @@ struct AttemptLoop: Sendable {
   private func deliver(_ served: ShortList<any ResponseSink>, notifiesMonitors: Bool, isOnLoop: Bool) {
     let kind = core.kind
     kind.ended(core)
-    let wasLast = registryIndex.map { core.session.registry.unregister(at: $0) } ?? false
+    let registry = core.session.registry
+    let isObserved = notifiesMonitors || core.session.hasOwnDelegate
+    var wasLast = registryIndex.map { registry.unregister(at: $0, isObserved: isObserved) } ?? false
     if core.has(.progress) { core.completeProgress() }
     kind.deliver(served, of: core, after: run) {
       if notifiesMonitors { request.notify(.finished(served, isLate: isLate)) }
     }
     if !isOnLoop { core.endDelivery(of: request) }
-    // Observers are notified of the end of the session after the events of its requests.
+    // Observers are notified of the end of the session after the events of all its requests.
+    if isObserved, registryIndex != nil { wasLast = registry.reported() }
     if wasLast { request.wasLastOfSession() }
   }
 }

@@ -59,6 +59,8 @@ final class RunRegistry: Sendable {
     /// Running requests. Each knows its index, so that no hashing is needed.
     var active: [(any RunOwner)?] = []
     var free: [Int] = []
+    /// The number of requests that have left, and whose end has yet to be reported to observers.
+    var unreported = 0
     /// Weak references to requests that wait for their start.
     var unstarted = UnstartedRequests()
     /// Streams of bytes, and downloads in segments, that have not ended.
@@ -66,8 +68,8 @@ final class RunRegistry: Sendable {
     /// The error for new requests after the end of the session; `nil` before.
     var reasonOfEnd: AFError?
 
-    /// Whether no request runs, and all streams have ended.
-    var isIdle: Bool { free.count == active.count && streams.isEmpty }
+    /// Whether no request runs, and all ends of requests and streams have been reported.
+    var isIdle: Bool { free.count == active.count && unreported == 0 && streams.isEmpty }
     /// Whether the session has ended, and so have its members.
     var isOver: Bool { reasonOfEnd != nil && isIdle }
   }
@@ -104,18 +106,33 @@ final class RunRegistry: Sendable {
 
   /// Removes the request at `index`, whose handlers have been served. Does nothing if there is none. Returns whether it
   /// was the last member of a session that has ended.
-  func unregister(at index: Int) -> Bool {
+  ///
+  /// - Parameters:
+  ///   - index: The index of the request.
+  ///   - isObserved: Whether the session does not end before ``reported()``, because observers will be notified of the
+  ///     end of the request.
+  func unregister(at index: Int, isObserved: Bool = false) -> Bool {
     let (last, isEnd) = state.withLock { state -> ((any RunOwner)?, Bool) in
       guard state.active.indices.contains(index), let request = state.active[index] else {
         return (nil, false)
       }
       state.active[index] = nil
       state.free.append(index)
+      if isObserved { state.unreported += 1 }
       return (request, state.isOver)
     }
     // Released outside the lock: this may be the last reference.
     _ = last
     return isEnd
+  }
+
+  /// Notes that observers were notified of the end of a request that has left. Returns whether it was the last member
+  /// of a session that has ended.
+  func reported() -> Bool {
+    state.withLock { state in
+      state.unreported -= 1
+      return state.isOver
+    }
   }
 
   /// Adds a request that has handlers or was suspended, and was not started: the end of the session ends it. Returns

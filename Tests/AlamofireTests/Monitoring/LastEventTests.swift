@@ -8,18 +8,23 @@ private final class DrainingMonitor: EventMonitor {
   let events = Recorder<String>()
   private let inner = DispatchQueue(label: "draining")
   private let isOnRootQueue = DispatchSpecificKey<Bool>()
-  private let watched = Mutex<(request: Request, root: DispatchQueue)?>(nil)
+  private let watched = Mutex<(request: Request, session: Session)?>(nil)
+  /// Whether the monitor ends the session, too, before everything on the root queue happens.
+  private let endsSession: Bool
+
+  init(endsSession: Bool = false) { self.endsSession = endsSession }
 
   func watch(_ request: Request, of session: Session) {
     session.rootQueue.setSpecific(key: isOnRootQueue, value: true)
-    watched.withLock { $0 = (request, session.rootQueue) }
+    watched.withLock { $0 = (request, session) }
   }
 
   var queue: DispatchQueue {
-    if let (request, root) = watched.withLock({ $0 }), request.isFinished,
+    if let (request, session) = watched.withLock({ $0 }), request.isFinished,
       DispatchQueue.getSpecific(key: isOnRootQueue) == nil
     {
-      for _ in 0..<3 { root.sync {} }
+      if endsSession { session.session.finishTasksAndInvalidate() }
+      for _ in 0..<3 { session.rootQueue.sync {} }
     }
     return inner
   }
@@ -49,6 +54,18 @@ struct LastEventTests {
     session.session.finishTasksAndInvalidate()
     gate.open()
     #expect(await response.error == nil)
+    #expect(
+      await monitor.events.wait(for: 3) == ["end of the request", "response", "end of the session"])
+  }
+
+  @Test("The end of a session is reported after the end of a request that is just being reported")
+  func endDuringReport() async {
+    let monitor = DrainingMonitor(endsSession: true)
+    let session = Session.retained(
+      fake: FakeTransport(.text("ok")), observers: SessionObservers(eventMonitors: [monitor]))
+    let request = session.request("http://a.test/")
+    monitor.watch(request, of: session)
+    #expect(await request.end().error == nil)
     #expect(
       await monitor.events.wait(for: 3) == ["end of the request", "response", "end of the session"])
   }

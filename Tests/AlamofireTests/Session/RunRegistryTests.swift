@@ -74,6 +74,17 @@ import Testing
     #expect(registry.unregister(at: 0) && registry.refuseMore().isIdle)
   }
 
+  @Test("A session is over when the ends of all its requests have been reported to observers")
+  func reports() {
+    for request in requests(2) { _ = registry.register(request) }
+    #expect(!registry.unregister(at: 0, isObserved: true) && registry.activeCount == 1)
+    #expect(!registry.refuseMore().isIdle)
+    #expect(!registry.unregister(at: 1, isObserved: true) && registry.activeCount == 0)
+    #expect(!registry.refuseMore().isIdle, "neither end has been reported")
+    #expect(!registry.reported() && !registry.refuseMore().isIdle, "one end has not been reported")
+    #expect(registry.reported() && registry.refuseMore().isIdle)
+  }
+
   @Test("A stream that has ended is no member") func streams() {
     let streams = [Stream(), Stream()]
     for stream in streams { #expect(registry.register(stream) == nil) }
