@@ -1,8 +1,9 @@
-import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPTestServer
 import Testing
+
+@testable import Alamofire
 
 /// The tasks of streams show their stream, and control it.
 @Suite("Tasks of streams of bytes", .timeLimit(.minutes(1))) struct ByteStreamTaskTests {
@@ -205,19 +206,20 @@ import Testing
     #expect(listener.ends.values == (isWanted ? ["true true"] : []))
   }
 
+  private final class EndListener: SessionDelegate, @unchecked Sendable {
+    let ends = Recorder<String>()
+    override func urlSession(
+      _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
+    ) { ends.add("stream") }
+    override func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+      ends.add("session")
+    }
+  }
+
   @Test("The end of a session that waits for a stream is reported after the end of the stream")
   func endOfSession() async throws {
-    final class Listener: SessionDelegate, @unchecked Sendable {
-      let ends = Recorder<String>()
-      override func urlSession(
-        _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
-      ) { ends.add("stream") }
-      override func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
-        ends.add("session")
-      }
-    }
     let server = try StreamTestServer()
-    let listener = Listener()
+    let listener = EndListener()
     listener.wantedEvents = .transfers
     let session = Session.forStreams(delegate: listener)
     let streams = (0..<2).map { _ in session.byteStream(host: "127.0.0.1", port: server.port) }
@@ -227,6 +229,18 @@ import Testing
     _ = try await streams[0].read()
     streams[0].cancel()
     #expect(await listener.ends.wait(for: 3) == ["stream", "stream", "session"])
+    withExtendedLifetime(session) {}
+  }
+
+  @Test("The end of a session is reported after the end of a stream that is just being reported")
+  func endDuringReport() async {
+    let listener = EndListener()
+    listener.wantedEvents = .transfers
+    let session = Session.forStreams(delegate: listener)
+    let stream = session.byteStream(host: "127.0.0.1", port: 1)
+    stream.core.whenEnded { _ in session.session.finishTasksAndInvalidate() }
+    stream.cancel()
+    #expect(await listener.ends.wait(for: 2) == ["stream", "session"])
     withExtendedLifetime(session) {}
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import FoundationNetworking
 import HTTPTestServer
 import Testing
 
@@ -257,6 +258,30 @@ private let KiB = 1024
     for await _ in progress {}
     #expect(try await ends.value(0).error?.isSessionDeinitializedError == true)
     #expect(await eventually { reference.core == nil }, "the session retains a download that has ended")
+  }
+
+  private final class EndListener: SessionDelegate, @unchecked Sendable {
+    let ends = Recorder<String>()
+    override func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+      ends.add("session")
+    }
+  }
+
+  @Test("The end of a session is reported after the end of a download that is just being reported")
+  func endOfSession() async {
+    defer { folder.remove() }
+    let listener = EndListener()
+    let session = Session.retained(
+      fake: FakeTransport(), startRequestsImmediately: false, observers: SessionObservers(delegate: listener))
+    let download = session.segmentedDownload("http://a.test/file", to: folder.destination)
+    // Called on the queue of the download, before the handlers of the response.
+    download.core.addProgressHandler { _ in
+      session.session.finishTasksAndInvalidate()
+      for _ in 0..<2 { session.rootQueue.sync {} }
+    }
+    download.core.addHandler { _ in listener.ends.add("download") }
+    download.cancel()
+    #expect(await listener.ends.wait(for: 2) == ["download", "session"])
   }
 
   @Test("A session that does not start requests waits for resume()") func laterStart() async throws {

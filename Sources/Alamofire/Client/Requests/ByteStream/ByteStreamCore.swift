@@ -254,10 +254,10 @@ final class ByteStreamCore: RegisteredStream {
   /// Reports the end of the request to its session and to those that wait for it.
   private func hasEnded(_ waiting: [Ended]?, _ error: AFError?) {
     guard let waiting else { return }
-    let wasLast = session.runs.registry.unregister(self)
     for body in waiting { body(error) }
     notifyDelegate(error)
-    if wasLast { session.notifyInvalidOnce() }
+    // Last, because observers are notified of the end of the session after the ends of all its members.
+    if session.runs.registry.unregister(self) { session.notifyInvalidOnce() }
   }
 
   private var reasonOfEnd: AFError {

@@ -396,7 +396,6 @@ final class SegmentedDownloadCore: RegisteredStream {
       return old
     }
     guard let ending else { return }
-    let wasLast = session.runs.registry.unregister(self)
     for delay in ending.delays.values { delay.cancel() }
     for request in ending.requests.values { request.cancel() }
     if let file = ending.file { close(file, ending, result) }
@@ -413,7 +412,8 @@ final class SegmentedDownloadCore: RegisteredStream {
     observers.notify(response.progress)
     for sequence in observers.sequences { sequence.finish() }
     for handler in handlers { handler(response) }
-    if wasLast { session.notifyInvalidOnce() }
+    // Last, because observers are notified of the end of the session after the ends of all its members.
+    if session.runs.registry.unregister(self) { session.notifyInvalidOnce() }
   }
 }
 
