@@ -131,7 +131,13 @@ struct Attempt: Sendable {
     core.hasPendingCookies ? .gate(.cookies) { _ in .done } : .done
   }
 
+  /// Announces the end of the task, after monitors were notified of the change of the state that may have caused it.
   private func announceTaskEnd() -> Outcome<Attempt> {
+    guard core.notifiesMonitors else { return reportTaskEnd() }
+    return .gate(.notifications) { attempt in attempt.reportTaskEnd() }
+  }
+
+  private func reportTaskEnd() -> Outcome<Attempt> {
     let error = error
     if error != nil { core.makeMissingExchange() }
     let exchange = error == nil ? hops.exchange : core.state.withLock { $0.results.exchange }

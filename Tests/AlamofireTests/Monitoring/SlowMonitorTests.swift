@@ -30,6 +30,7 @@ private final class SlowMonitor: EventMonitor {
     ends.add("cancel")
   }
   func request(_ request: Request, didCancelTask task: URLSessionTask) { ends.add("cancel task") }
+  func request(_ request: Request, didGatherMetrics metrics: URLSessionTaskMetrics) { ends.add("metrics") }
   func request(_ request: Request, didCompleteTask task: URLSessionTask, with error: AFError?) {
     ends.add("complete task")
   }
@@ -104,7 +105,7 @@ struct SlowMonitorTests {
     for _ in 0..<2000 where monitor.ends.count == 0 { await Task.yield() }
     monitor.mayGoOn.signal()
     await ended.wait()
-    #expect(await monitor.ends.wait(for: 3) == ["cancel", "cancel task", "complete task"])
+    #expect(await monitor.ends.wait(for: 4) == ["cancel", "cancel task", "metrics", "complete task"])
   }
 
   @Test("The last reported change of a task is the one that holds") func changeDuringAnnouncement() async {
