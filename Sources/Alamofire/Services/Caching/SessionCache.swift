@@ -169,7 +169,9 @@ extension SessionCache {
           requestTime: candidate.requestTime,
           responseTime: candidate.responseTime), replacing: stored, by: candidate.request,
         askedAfter: candidate.removalCount)
-    } else if candidate.head.status < 500 {
+    } else if candidate.head.status < 500,
+      !StorageRules.concernsRequest(candidate.head.status, candidate.request.fields)
+    {
       let updated = Validation.updated(
         stored, byHead: candidate.head, fields: FieldDigests(of: candidate.request.fields),
         requestTime: candidate.requestTime,

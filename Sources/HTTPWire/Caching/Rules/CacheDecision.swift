@@ -214,9 +214,7 @@ package enum StorageRules {
   ///   - head:    The head of the response.
   package static func mayStore(method: String, fields: [HTTPHeader], head: ResponseHead) -> Bool {
     guard method == "GET", head.status >= 200, head.status != 304 else { return false }
-    guard !concernsRequest(head.status) else { return false }
-    // A refusal of one credential says nothing about another one, and `public` would let it answer both.
-    if head.status == 401, fields.contains("Authorization") { return false }
+    guard !concernsRequest(head.status, fields) else { return false }
     // A server that does not support ranges responds with the complete body, or with any other part.
     let isStorable = fields.contains("Range") ? PartialContent.isStorable(head) : head.status != 206
     guard isStorable else { return false }
@@ -242,9 +240,13 @@ package enum StorageRules {
 
   /// Whether a status answers fields that select no stored response, such as `If-Match` and `Expect`, or the connection
   /// or the client. It would be wrong for the next request (RFC 9110 §15.5.8, §15.5.13, §15.5.18, §15.5.20; RFC 6585).
-  private static func concernsRequest(_ status: Int) -> Bool {
+  ///
+  /// - Parameter fields: The fields of the request, as they were sent.
+  package static func concernsRequest(_ status: Int, _ fields: [HTTPHeader]) -> Bool {
     switch status {
     case 407, 412, 417, 421, 428, 429, 431, 511: true
+    // A refusal of one credential says nothing about another one, and `public` would let it answer both.
+    case 401: fields.contains("Authorization")
     default: false
     }
   }
