@@ -69,6 +69,30 @@ struct CacheFixture {
   }
 }
 
+/// A POST whose head has arrived, and whose body is held back.
+struct OpenPost {
+  let request: DataRequest
+  private let (isShown, mayEnd) = (Latch(), Latch())
+
+  /// Sends the request.
+  ///
+  /// - Parameter disposition: Whether the body is read at last, or the request cancelled.
+  init(_ session: Session, ending disposition: Request.ResponseDisposition = .allow) {
+    request = session.request("http://a.test/x", method: .post)
+    request.onHTTPResponse(on: .global()) { [isShown, mayEnd] _, decide in
+      isShown.open()
+      Task {
+        await mayEnd.wait()
+        decide(disposition)
+      }
+    }
+    request.resume()
+  }
+
+  func headReceived() async { await isShown.wait() }
+  func finish() { mayEnd.open() }
+}
+
 extension FakeReply {
   /// Returns a response with cache directives and an entity tag.
   static func cacheable(_ body: String, _ control: String, tag: String? = nil, _ more: (String, String)...)

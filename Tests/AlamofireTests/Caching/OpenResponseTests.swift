@@ -5,27 +5,6 @@ import HTTPWire
 import Testing
 
 @Suite("The cache and unsafe requests with an open body", .timeLimit(.minutes(5))) struct OpenResponseTests {
-  /// A POST whose head has arrived, and whose body is held back.
-  private struct OpenPost {
-    let request: DataRequest
-    private let (isShown, mayEnd) = (Latch(), Latch())
-
-    init(_ session: Session) {
-      request = session.request("http://a.test/x", method: .post)
-      request.onHTTPResponse(on: .global()) { [isShown, mayEnd] _, decide in
-        isShown.open()
-        Task {
-          await mayEnd.wait()
-          decide(.allow)
-        }
-      }
-      request.resume()
-    }
-
-    func headReceived() async { await isShown.wait() }
-    func finish() { mayEnd.open() }
-  }
-
   private static func server(answering status: Int = 200) -> FakeTransport {
     FakeTransport { request, index in
       request.method == "GET"
@@ -48,6 +27,61 @@ import Testing
     #expect(await fixture.get("y").description == location, "the Location of its response")
     post.finish()
     #expect(await posted.response?.statusCode == status)
+  }
+
+  @Test("Responses that are stored while the body is open are invalidated at its end")
+  func endOfUnsafeResponse() async {
+    let fixture = CacheFixture(Self.server())
+    let post = OpenPost(fixture.session)
+    async let posted = post.request.end()
+    await post.headReceived()
+    for (path, description) in [("x", "200 1 n"), ("y", "200 2 n"), ("x", "200 1 c"), ("y", "200 2 c")] {
+      #expect(await fixture.get(path).description == description, "\(path) is stored while the body is open")
+    }
+    post.finish()
+    #expect(await posted.error == nil)
+    #expect(await fixture.get().description == "200 3 n", "the target of the POST")
+    #expect(await fixture.get("y").description == "200 4 n", "the Location of its response")
+  }
+
+  @Test(
+    "They are invalidated as well if the body breaks off or the request is cancelled",
+    arguments: [Request.ResponseDisposition.allow, .cancel])
+  func brokenOpenResponse(disposition: Request.ResponseDisposition) async {
+    let fixture = CacheFixture(
+      FakeTransport { request, index in
+        guard request.method != "GET" else { return .cacheable("\(index)", "max-age=600") }
+        var reply = FakeReply.status(200, "half")
+        if disposition == .allow {
+          reply.failure = TransportFailure(.connectionLost, "A failure of the script.")
+        }
+        return reply
+      })
+    let post = OpenPost(fixture.session, ending: disposition)
+    async let posted = post.request.end()
+    await post.headReceived()
+    #expect(await fixture.get().description == "200 1 n")
+    #expect(await fixture.get().description == "200 1 c", "it is stored while the body is open")
+    post.finish()
+    #expect(await posted.error != nil)
+    #expect(await fixture.get().description == "200 2 n", "the POST may have changed the resource until then")
+  }
+
+  @Test("A response that is on its way at the end of the body is not stored") func overtakenByEnd() async {
+    let (gate, reached) = (Latch(), Latch())
+    let fixture = CacheFixture(
+      FakeTransport(
+        .status(200, "body"), FakeReply.cacheable("old", "max-age=600").held(by: gate, reached: reached)))
+    let post = OpenPost(fixture.session)
+    async let posted = post.request.end()
+    await post.headReceived()
+    async let early = fixture.get()
+    await reached.wait()
+    post.finish()
+    #expect(await posted.error == nil)
+    gate.open()
+    #expect(await early.description == "200 old n")
+    #expect(fixture.cache.currentMemoryUsage == 0, "it was requested before the end of the POST")
   }
 
   @Test("A response that is on its way when the head arrives is not stored") func overtakenByHead() async {
@@ -80,7 +114,10 @@ import Testing
     async let posted = post.request.end()
     await post.headReceived()
     #expect(await eventually { cache.cachedResponse(for: get) == nil }, "the body of the POST is still open")
+    _ = await session.request(get).end()
+    #expect(cache.cachedResponse(for: get) != nil)
     post.finish()
     #expect(await posted.error == nil)
+    #expect(cache.cachedResponse(for: get) == nil, "the end of the body removes it before the POST ends")
   }
 }

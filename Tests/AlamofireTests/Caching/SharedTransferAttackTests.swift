@@ -43,17 +43,9 @@ import Testing
     let (session, fake, gate, reached) = fixture()
     async let early = session.request("http://a.test/x").end()
     await reached.wait()
-    let (isShown, mayEnd) = (Latch(), Latch())
-    let post = session.request("http://a.test/x", method: .post)
-    post.onHTTPResponse(on: .global()) { _, decide in
-      isShown.open()
-      Task {
-        await mayEnd.wait()
-        decide(.allow)
-      }
-    }
-    async let posted = post.end()
-    await isShown.wait()
+    let post = OpenPost(session)
+    async let posted = post.request.end()
+    await post.headReceived()
     async let late = session.request("http://a.test/x").end()
     // It is sent, or waits with the earlier one.
     let shared = session.core.sharedTransfers
@@ -61,8 +53,31 @@ import Testing
     gate.open()
     #expect(await early.data == Data("0".utf8))
     #expect(await late.data == Data("2".utf8), "the body of the POST is still open")
-    mayEnd.open()
+    post.finish()
     #expect(await posted.data == Data("1".utf8))
+  }
+
+  @Test("A request after the end of an unsafe one does not share a transfer that began before")
+  func unsafeEnd() async {
+    let (gate, reached) = (Latch(), Latch())
+    let fake = FakeTransport(.text("0"), FakeReply.text("1").held(by: gate, reached: reached)) { _, index in
+      .text("\(index)")
+    }
+    let session = Session.retained(fake: fake, options: Self.sharing())
+    let post = OpenPost(session)
+    async let posted = post.request.end()
+    await post.headReceived()
+    async let early = session.request("http://a.test/x").end()
+    await reached.wait()
+    post.finish()
+    #expect(await posted.data == Data("0".utf8))
+    async let late = session.request("http://a.test/x").end()
+    // It is sent, or waits with the earlier one.
+    let shared = session.core.sharedTransfers
+    #expect(await eventually { fake.requests.count == 3 || shared.memberCount == 2 })
+    gate.open()
+    #expect(await early.data == Data("1".utf8))
+    #expect(await late.data == Data("2".utf8), "the POST may have changed the resource until its end")
   }
 
   @Test("A request after a removal from the cache does not share an earlier transfer") func removal() async {
