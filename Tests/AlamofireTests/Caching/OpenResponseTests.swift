@@ -1,8 +1,9 @@
-import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPWire
 import Testing
+
+@testable import Alamofire
 
 @Suite("The cache and unsafe requests with an open body", .timeLimit(.minutes(5))) struct OpenResponseTests {
   private static func server(answering status: Int = 200) -> FakeTransport {
@@ -102,7 +103,27 @@ import Testing
     #expect(await posted.error == nil)
   }
 
-  @Test("Stored responses that may have to be read from a disk are invalidated in the background")
+  @Test("Responses that are only in files are invalidated at once") func responsesInFiles() async throws {
+    let folder = try TemporaryFolder()
+    let cache = HTTPCache(memoryCapacity: 4_096, diskCapacity: 1 << 20, directory: folder["cache"])
+    let body = String(repeating: "a", count: 2_000)
+    let session = Session.retained(
+      fake: FakeTransport(.cacheable(body, "max-age=600"), .ok), configuration: .cached(by: cache),
+      observers: SessionObservers(eventMonitors: []))
+    let get = try URLRequest(url: "http://a.test/x", method: .get)
+    _ = await session.request(get).end()
+    cache.settle()
+    #expect(cache.currentMemoryUsage == 0 && cache.cachedResponse(for: get)?.data == Data(body.utf8))
+    let fake = FakeTransport(.ok)
+    _ = await Session.retained(fake: fake).request("http://a.test/x", method: .post).end()
+    let post = try #require(fake.requests.first)
+    // An invalidation in the background would find that the transfer has ended.
+    SessionCache(.cached(by: cache)).invalidateEarly(by: post, ResponseHead(status: 200)) { true }
+    #expect(cache.cachedResponse(for: get) == nil, "the handler of the head may send the next GET")
+    #expect(try folder.names == ["cache"], "the folder is removed with its object")
+  }
+
+  @Test("Stored responses of a cache of the program are invalidated in the background")
   func waitingStore() async throws {
     let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
     let session = Session.retained(

@@ -64,6 +64,9 @@ final class CacheStorage: Sendable {
     removeFiles(gone, files)
   }
 
+  /// Whether the folder has been opened, or there is none.
+  var isOpen: Bool { state.withLock { $0.isOpen } }
+
   private func note(_ state: borrowing State) {
     isKnownEmpty.store(state.isOpen ? state.index.isEmpty : false, ordering: .relaxed)
     lastRemovalCount.store(state.index.removalCount, ordering: .releasing)

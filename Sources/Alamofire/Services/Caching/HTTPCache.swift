@@ -187,7 +187,7 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
 
 extension HTTPCache: ResponseStore {
   package var now: Int64 { storedResponses.clock() }
-  package var waits: Bool { false }
+  package var waits: Bool { !storedResponses.isOpen }
 
   package func mayHold(_ hash: @autoclosure () -> UInt64) -> Bool { storedResponses.mayHold(hash()) }
   package func find(_ key: CacheKey) -> [StoredResponse]? { storedResponses.find(key) }

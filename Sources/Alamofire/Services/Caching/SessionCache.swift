@@ -113,8 +113,8 @@ extension SessionCache {
     by request: WireRequest, _ head: ResponseHead, unless hasEnded: @escaping @Sendable () -> Bool
   ) {
     guard let store, let invalidation = invalidation(by: request, head) else { return }
-    // A store that is not open yet, or has to read files, would block the loop's thread.
-    guard store.waits || store.find(key(of: request)) == nil else { return invalidation() }
+    // A store that is not open yet, or calls code of a user, would block the loop's thread. A removal reads no file.
+    guard store.waits else { return invalidation() }
     Task(executorPreference: globalConcurrentExecutor) {
       if !hasEnded() { invalidation() }
     }
@@ -300,7 +300,7 @@ package protocol ResponseStore: AnyObject, Sendable {
   ///
   /// - Parameter inAllPartitions: Whether the partition of the key does not count.
   func remove(_ key: CacheKey, inAllPartitions: Bool)
-  /// Whether ``put(_:replacing:askedAfter:)`` and ``remove(_:)`` may wait for a disk, or run code of a user.
+  /// Whether ``put(_:replacing:askedAfter:)`` and ``remove(_:)`` may list a folder, or run code of a user.
   var waits: Bool { get }
 }
 
