@@ -75,7 +75,8 @@ package enum Command {
     if invocation.printsCurl { invocation.isCompressed = false }
     let outgoing = try request(invocation, environment)
     if invocation.printsCurl {
-      printCurl(outgoing, kept.sessionCookies(for: outgoing.request.url), invocation, environment)
+      let cookies = outgoing.request.isTrace ? [] : kept.sessionCookies(for: outgoing.request.url)
+      printCurl(outgoing, cookies, invocation, environment)
       if isCompressed {
         complain("curl cannot compress a body; the command sends it as it is.", in: environment)
       }

@@ -249,6 +249,25 @@ import Testing
     #expect(server.requestCount == 1)
   }
 
+  @Test(
+    "--offline and --curl show stored cookies unless the method is TRACE, which does not send them",
+    arguments: ["--session", "--cookie-jar"])
+  func traceState(option: String) async throws {
+    let folder = try Folder()
+    server.enqueue(Reply.text("x").with(header: "Set-Cookie", value: "sid=planted"))
+    let words = [option, folder.path("state")]
+    #expect(await Terminal.pipe.run(words + [server.url("/f")]).status == .success)
+    for method in ["GET", "TRACE"] {
+      let shown = await Terminal.pipe.run(["--offline"] + words + [method, server.url("/f")])
+      #expect(shown.output.contains("\nCookie: sid=<redacted>\n") == (method == "GET"), "\(shown.output)")
+      let command = await Terminal.pipe.run(["--curl"] + words + [method, server.url("/f")])
+      #expect(command.output.contains("--cookie") == (method == "GET"), "\(command.output)")
+      let isReported = method == "TRACE" && option == "--cookie-jar"
+      #expect(command.error.contains("--cookie-jar is left out") == isReported, "\(command.error)")
+    }
+    #expect(server.requestCount == 1)
+  }
+
   @Test("--curl has the retries of idempotent requests alone")
   func curlRetries() async {
     let get = await Terminal.pipe.run("--retry", "3", "--curl", server.url("/x"))

@@ -187,6 +187,16 @@ import Testing
     #expect(text.contains("-H 'Authorization: Bearer typed'") && !text.contains("planted"), "\(text)")
   }
 
+  @Test("A TRACE request has the credentials of its own fields alone, in both programs")
+  func traceCredentials() async throws {
+    let netrc = try folder.file("netrc", "default login ann password planted\n")
+    try await compare(["--netrc-file", netrc, "TRACE", "{url}"])
+    try await compare(["-a", "ann:secret", "TRACE", "{url}"])
+    try await compare(["--bearer", "token", "TRACE", "{url}"])
+    let digest = await command(["-A", "digest", "-a", "ann:planted", "TRACE", "http://127.0.0.1:1/"])
+    #expect(!digest.contains("--digest") && !digest.contains("planted"), "\(digest)")
+  }
+
   @Test("A file is requested unencoded, and what curl cannot do is reported")
   func notes() async throws {
     let saved = await command(["-o", folder.path("a"), "http://127.0.0.1:1/x"])

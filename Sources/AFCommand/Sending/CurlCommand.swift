@@ -32,7 +32,9 @@ package struct CurlCommand {
   /// The differences between the two requests, each as a sentence.
   package var notes: [String] {
     var notes: [String] = []
-    if let file = invocation.cookieJar, file.utf8.contains(UInt8(ascii: "=")) {
+    if invocation.cookieJar != nil, request.isTrace {
+      notes.append("curl would send stored cookies with TRACE; --cookie-jar is left out.")
+    } else if let file = invocation.cookieJar, file.utf8.contains(UInt8(ascii: "=")) {
       notes.append("curl takes '\(file)' for a cookie, because of the '='; rename the file.")
     }
     if invocation.action.isImage {
@@ -134,6 +136,8 @@ package struct CurlCommand {
     }
     if let credentials = invocation.credentials, !hasTypedAuthorization {
       switch invocation.authentication {
+      // curl would answer the challenge.
+      case .digest where request.isTrace: break
       case .basic, .digest:
         if invocation.authentication == .digest { options.append(["--digest"]) }
         options.append(["--user", Self.quoted("\(credentials.user):\(credentials.password ?? "")")])
@@ -189,10 +193,10 @@ package struct CurlCommand {
       options.append(["--resolve", Self.quoted("\(address.host):\(address.port):\(address.target)")])
     }
     if let path = invocation.unixSocket { options.append(["--unix-socket", Self.quoted(path)]) }
-    if let file = invocation.netrcFile {
+    if let file = invocation.netrcFile, !request.isTrace {
       options.append(["--netrc-file", Self.quoted(LocalFile.expanded(file))])
     }
-    if let file = invocation.cookieJar {
+    if let file = invocation.cookieJar, !request.isTrace {
       options.append(["--cookie", Self.quoted(file), "--cookie-jar", Self.quoted(file)])
     }
     return options
@@ -312,4 +316,10 @@ package struct CurlCommand {
     if plain, let first = word.first, first != "=", first != "~" { return word }
     return ShellWord.literal(word)
   }
+}
+
+extension URLRequest {
+  /// Whether its response repeats it. The library then sends neither stored cookies nor known credentials, but only
+  /// typed fields (RFC 9110 §9.3.8).
+  var isTrace: Bool { httpMethod == "TRACE" }
 }

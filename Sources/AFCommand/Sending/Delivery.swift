@@ -94,7 +94,7 @@ struct Delivery {
     try Resumption(invocation)?.apply(to: &request)
     let cookies = kept.requestCookies(for: request.url).map { "\($0.name)=\($0.value)" }
     // A typed field is sent in place of stored cookies.
-    if !cookies.isEmpty, request.value(forHTTPHeaderField: "Cookie") == nil {
+    if !cookies.isEmpty, !request.isTrace, request.value(forHTTPHeaderField: "Cookie") == nil {
       request.setValue(cookies.joined(separator: "; "), forHTTPHeaderField: "Cookie")
     }
     ResponsePrinter(environment: environment, invocation: invocation).writeOffline(request, sentBody)

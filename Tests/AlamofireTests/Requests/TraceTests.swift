@@ -63,13 +63,17 @@ import Testing
     #expect(fixture.fake.requests.first?.value("Authorization") == "Bearer t")
   }
 
-  @Test("A cURL command has no cookies of the storage", arguments: [HTTPMethod.trace, .get])
+  @Test(
+    "A cURL command has neither cookies of the storage nor credentials", arguments: [HTTPMethod.trace, .get])
   func curl(method: HTTPMethod) async throws {
     let fixture = try CookieFixture()
     fixture.put("sid", domain: "a.test")
     let request = fixture.session.request("http://a.test/", method: method)
+      .authenticate(username: "u", password: "p")
     _ = await request.end()
-    #expect(request.cURLDescription().contains("-b ") == (method == .get), "\(request.cURLDescription())")
+    let command = request.cURLDescription()
+    #expect(command.contains("-b ") == (method == .get), "\(command)")
+    #expect(command.contains("-u u:p") == (method == .get), "\(command)")
   }
 
   @Test("A body is refused before anything is sent") func body() async throws {

@@ -14,7 +14,7 @@ extension Request {
   ///
   /// The credential is the one passed to ``authenticate(with:)``; without one, all credentials in the session's storage
   /// for the host are used. The cookies come from the request's `Cookie` field; without one, they are the cookies that
-  /// the session would add.
+  /// the session would add. A TRACE request has only what its own fields contain, because its response repeats it.
   ///
   /// The command leaves out the bodies of uploads and streams, `TransportOptions.repeatedHeaders`, credentials of a
   /// netrc file, and other options of the transport, such as the proxy, the client identity and the trust store.
@@ -40,7 +40,7 @@ extension Request {
       let method = request.httpMethod
     else { return Self.missingCommand }
     var parts = ["$ curl -v", "-X \(ShellWord.plain(method))"]
-    parts += credentials(for: url, host: host).map {
+    parts += credentials(of: request, for: url, host: host).map {
       "-u \(ShellWord.plain(redaction == nil ? $0 : Redaction.mask))"
     }
     let fields = session.settings.fields(named: request.allHTTPHeaderFields)
@@ -83,7 +83,8 @@ extension Request {
   }
 
   /// Returns the request's own credential, or else the credentials for the host in the session's storage.
-  private func credentials(for url: URL, host: String) -> [String] {
+  private func credentials(of request: URLRequest, for url: URL, host: String) -> [String] {
+    guard request.httpMethod != "TRACE" else { return [] }
     var all = [core.credential(for: url)].compactMap { $0 }
     if all.isEmpty, let storage = session.configuration.urlCredentialStorage {
       let space = URLProtectionSpace(
