@@ -102,7 +102,10 @@ extension TimingTable.Hop {
         phase("look-up", transaction.domainLookupStartDate, transaction.domainLookupEndDate),
         phase("connection", transaction.connectStartDate, connectionEnd),
         phase("TLS handshake", transaction.secureConnectionStartDate, transaction.secureConnectionEndDate),
-        phase("request", transaction.requestStartDate, transaction.requestEndDate),
+        // A response can come before all of the request is sent.
+        phase(
+          "request", transaction.requestStartDate,
+          transaction.requestEndDate ?? transaction.responseStartDate),
         phase("waiting", transaction.requestEndDate, transaction.responseStartDate),
         phase("response", transaction.responseStartDate, transaction.responseEndDate),
       ].compactMap { $0 })

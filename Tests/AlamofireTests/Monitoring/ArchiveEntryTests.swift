@@ -61,6 +61,17 @@ import Testing
     #expect(milliseconds(plain.timings) == [0.5, -1, 1, -1, 0, 0, 0, 1.5])
   }
 
+  @Test("Sending lasts until the response if that comes first, and is no time in the queue")
+  func earlyResponse() throws {
+    let early = try entry(hop(TaskMetricsTests.early(), status: 413))
+    #expect(milliseconds(early.timings) == [5, -1, -1, -1, 20, 0, 1, 26])
+    var values = TaskMetricsTests.early()
+    values.responseStart = -1
+    let failed = try entry(hop(values, status: nil))
+    #expect(
+      milliseconds(failed.timings) == [26, -1, -1, -1, 0, 0, 0, 26], "nothing tells when sending ended")
+  }
+
   @Test("The beginning has milliseconds") func beginning() throws {
     var values = TaskMetricsTests.fresh()
     values.start = 1_000.25

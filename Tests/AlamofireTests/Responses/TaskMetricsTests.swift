@@ -39,6 +39,17 @@ import Testing
     return values
   }
 
+  /// Returns the values of an upload that a response has stopped after 20 ms.
+  static func early() -> TransferMetrics.Values {
+    var values = reused()
+    values.queueEnd = 0
+    values.requestStart = 5_000
+    values.requestEnd = -1
+    values.responseStart = 25_000
+    values.end = 26_000
+    return values
+  }
+
   static func hop(_ values: TransferMetrics.Values, status: Int?, path: String = "/a") -> Exchange.Hop {
     let transfer = TransferMetrics(
       values: values, version: .http2,
@@ -164,6 +175,18 @@ import Testing
           response: 1.0 ms, 210 + 5000 bytes
         GET http://h.example/c: 200, from a cache
         """)
+  }
+
+  @Test("A request that a response has stopped was sent until then") func earlyResponse() throws {
+    let metrics = try Self.metrics([Self.hop(Self.early(), status: 413)])
+    #expect(
+      metrics.description == """
+        Task: 26.0 ms, 0 redirects
+        POST https://h.example/a: 413, h2, 10.0.0.1 port 443, connection used again
+          request: 20.0 ms, 120 + 7 bytes
+          response: 1.0 ms, 210 + 5000 bytes
+        """)
+    #expect(metrics.transactionMetrics.first?.requestEndDate == nil, "the last byte was not sent")
   }
 
   @Test("TLS versions have the names of OpenSSL") func tlsVersions() {

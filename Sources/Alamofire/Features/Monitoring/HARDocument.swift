@@ -130,8 +130,8 @@ extension HARDocument.Timings {
     dns = values.lookupEnd >= 0 ? phase(values.queueEnd, values.lookupEnd) : -1
     connect = values.connectEnd >= 0 ? phase(connectStart, connectEnd) : -1
     ssl = values.secureEnd >= 0 ? phase(max(0, values.connectEnd), values.secureEnd) : -1
-    send = max(0, phase(values.requestStart, values.requestEnd))
-    wait = max(0, phase(values.requestEnd, values.responseStart))
+    send = max(0, phase(values.requestStart, values.sendingEnd))
+    wait = max(0, phase(values.sendingEnd, values.responseStart))
     receive = max(0, phase(values.responseStart, values.end))
     // The rest of the time: the queue, and a connection that failed.
     let known = max(0, dns) + max(0, connect) + send + wait + receive

@@ -102,6 +102,10 @@ extension TransferMetrics.Values {
   var latest: Int64 {
     max(0, lookupEnd, connectEnd, secureEnd, requestStart, requestEnd, responseStart, end)
   }
+
+  /// The end of the phase in which the request was sent. If a response came before all of it was sent, its first byte
+  /// ends the phase.
+  var sendingEnd: Int64 { requestEnd >= 0 ? requestEnd : responseStart }
 }
 
 /// The metrics of one request, from the look-up of the name to the last byte.
@@ -294,7 +298,7 @@ extension TransactionMetrics: CustomStringConvertible {
     add("connection", from: max(values.queueEnd, values.lookupEnd), to: values.connectEnd)
     add("TLS handshake", from: max(0, values.connectEnd), to: values.secureEnd, tls)
     add(
-      "request", from: values.requestStart, to: values.requestEnd,
+      "request", from: values.requestStart, to: values.sendingEnd,
       "\(values.requestHeaderBytes) + \(values.requestBodyBytes) bytes")
     add("waiting", from: values.requestEnd, to: values.responseStart)
     let decoded =
