@@ -79,6 +79,27 @@ struct AuthenticationTests {
     #expect(fake.requests.map { $0.value("Authorization") != nil } == [false, true, true, false])
   }
 
+  @Test(
+    "A stored credential answers only a realm with the same bytes",
+    arguments: [("\u{E9}", 2), ("e\u{301}", 1)])
+  func bytesOfRealm(realm: String, requestCount: Int) async throws {
+    // The storage is the process's.
+    let host = "\(UUID().uuidString.lowercased()).test"
+    let configuration = URLSessionConfiguration.ephemeral
+    let space = URLProtectionSpace(
+      host: host, port: 80, protocol: "http", realm: "\u{E9}",
+      authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
+    let credential = URLCredential(user: "user", password: "pass", persistence: .forSession)
+    let storage = try #require(configuration.urlCredentialStorage)
+    storage.setDefaultCredential(credential, for: space)
+    defer { storage.remove(credential, for: space) }
+    let fake = FakeTransport { request, _ in
+      request.value("Authorization") == nil ? .challenge(#"Basic realm="\#(realm)""#) : .text("in")
+    }
+    _ = await Session.retained(fake: fake, configuration: configuration).request("http://\(host)/").end()
+    #expect(fake.requests.count == requestCount, "both forms are equal in Swift")
+  }
+
   @Test("Credentials of the request have priority over those of the URL") func priority() async {
     let fake = FakeTransport(responder: Self.protected)
     let response = await Session.retained(fake: fake).request("http://other:wrong@a.test/")

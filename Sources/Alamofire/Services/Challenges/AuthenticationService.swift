@@ -213,7 +213,7 @@ extension URLCredentialStorage {
 extension URLProtectionSpace {
   fileprivate func says(what other: URLProtectionSpace) -> Bool {
     host.lowercased() == other.host.lowercased() && port == other.port && self.protocol == other.protocol
-      && realm == other.realm && isProxy() == other.isProxy() && means(other.authenticationMethod)
+      && realm.hasBytes(of: other.realm) && isProxy() == other.isProxy() && means(other.authenticationMethod)
   }
 
   /// Returns whether the space is for a method. A space that was created without a method matches any method.
