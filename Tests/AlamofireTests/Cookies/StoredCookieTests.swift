@@ -115,6 +115,14 @@ struct StoredCookieTests {
     #expect(fixture.cookie("c")?.value == "fine")
   }
 
+  @Test("The name of a secure cookie in another form does not replace it") func formsOfNames() async throws {
+    let fixture = try CookieFixture(
+      FakeTransport(
+        FakeReply.ok.setting("\u{E9}=secret; Secure; Path=/"), FakeReply.ok.setting("e\u{301}=evil; Path=/")))
+    for url in ["https://a.test/", "http://a.test/"] { _ = await fixture.session.request(url).end() }
+    #expect(fixture.storage.cookies?.map(\.value) == ["secret"], "Foundation has one place for both names")
+  }
+
   @Test("Cookies are replaced, removed and ordered") func order() async throws {
     let fixture = try CookieFixture(
       FakeTransport(
