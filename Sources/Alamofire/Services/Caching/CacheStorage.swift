@@ -363,7 +363,7 @@ final class FailedRemovals: Sendable {
   /// Returns the removed ones among the names of a folder's files.
   func hidden(of names: [String], in folder: String) -> Set<String> {
     let folder = ByteText(folder)
-    folders.withLock { folders in
+    return folders.withLock { folders in
       guard let known = folders[folder] else { return [] }
       let hidden = Set(names.filter { known.hides($0) })
       folders[folder] = hidden.isEmpty ? nil : Folder(names: hidden)
