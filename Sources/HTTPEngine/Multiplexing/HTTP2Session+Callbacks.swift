@@ -97,7 +97,7 @@ extension HTTP2Session {
     case NGHTTP2_CONTINUATION.rawValue:
       block.frameBegan(head)
       // Otherwise full frames without a field could continue without end.
-      if block.size > 2 * headerSizeLimit + 65_536 {
+      if block.size > largestBlock {
         unreadableStream = block.stream
         return stop(
           .violation("a head goes on beyond the limit of its size."), HTTP2ErrorCode.enhanceYourCalm)

@@ -138,6 +138,10 @@ package final class HTTP2Session {
   /// Whether the connection is useless: it failed, or the server accepts no more streams and all have ended.
   package var isOver: Bool { failure != nil || streams.isEmpty && takesNoMoreStreams }
 
+  /// The most bytes of a field block, for the whole connection. A head of the announced size fits, because the encoding
+  /// of a field is shorter than the 32 bytes that its size includes beyond name and value (RFC 9113 §6.5.2).
+  var largestBlock: Int { max(2 * headerSizeLimit + 65_536, announcedLimit + 16_384) }
+
   // MARK: Bytes
 
   /// Takes bytes of the server; calls the owners of the streams. Afterwards ``failure`` is set if nghttp2 has found a

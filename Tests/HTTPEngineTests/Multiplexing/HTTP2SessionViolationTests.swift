@@ -231,6 +231,23 @@ import Testing
     #expect(other.end == .complete && peer.session.failure == nil)
   }
 
+  @Test("A head of the announced size ends its request alone, however small the limit of the requests is")
+  func announcedHead() throws {
+    let peer = try SessionPeer(headerSizeLimit: 4_096)
+    let request = try #require(try StreamRecorder.open(peer))
+    let other = try #require(try StreamRecorder.open(peer))
+    peer.flush()
+    // The size of a field includes 32 bytes more than its name and its value (RFC 9113 §6.5.2).
+    let fields = (10..<96).map { ("x-\($0)", String(repeating: "v", count: 3_000)) }
+    let size = fields.reduce(0) { $0 + $1.0.utf8.count + $1.1.utf8.count + 32 }
+    #expect(size > 2 * 4_096 + 65_536 && size <= 262_144 - 42, "within the announced size, with :status")
+    Self.sendHead(peer, fields, frameSize: 16_384)
+    #expect(request.end == .headTooLarge, "the limit of the request itself stays")
+    peer.flush()
+    peer.respond(200, on: other.id)
+    #expect(other.end == .complete && peer.session.failure == nil)
+  }
+
   @Test(
     "A field above 64 KiB is the failure of its request, and not of others", arguments: [16_384, 1_024],
     [false, true])
