@@ -57,6 +57,9 @@ protocol RequestKind: HopKind {
   /// Drops what handlers have not received yet, because the completion of a cancelled request is next.
   func endDelivery()
 
+  /// Notes that the request is resumed, and was not refused because its session has ended.
+  func resumed()
+
   /// Notes that the request is suspended.
   func held()
 
@@ -131,6 +134,7 @@ extension RequestKind {
   func readersSettled(_ proceed: @escaping @Sendable () -> Void) -> Bool { false }
   func readersLeave() {}
   func endDelivery() {}
+  func resumed() {}
   func held() {}
   func forgetTransfer() {}
   func settle(_ core: RequestCore, isLate: Bool) {}

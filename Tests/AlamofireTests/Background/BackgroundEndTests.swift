@@ -198,6 +198,67 @@ import Testing
     #expect(delegate.calls.count == 1)
   }
 
+  @Test("Restored requests that wait for their options do not hold back the end of the others")
+  func waitingForOptions() async throws {
+    let gates = (0..<2).map { _ in Gate() }
+    let server = try HTTPTestServer(
+      routes: gates.enumerated().reduce(Routes.none) { routes, gate in
+        routes.adding("/\(gate.offset)") { _, _ in .bytes(100).held(by: gate.element) }
+      })
+    do {
+      let session = fixture.session(startRequestsImmediately: false)
+      session.download(server.url("/0")).resume()
+      session.download(server.url("/1")).transportOptions { $0.redirectLimit = 3 }.resume()
+      for gate in gates { await gate.waitUntilReached() }
+      withExtendedLifetime(session) {}
+    }
+    #expect(await fixture.isReleased())
+    let delegate = EndOnly()
+    let session = fixture.session(delegate: delegate)
+    let requests = session.restoredRequests.compactMap { $0 as? DownloadRequest }
+    let running = try #require(requests.first(where: { !$0.isInitialized }))
+    let waiting = try #require(requests.first(where: { $0.isInitialized }))
+    await gates[0].waitUntilReached(count: 2)
+    gates[0].open()
+    #expect(await running.ended().error == nil)
+    await delegate.calls.wait(for: 1)
+    #expect(waiting.isInitialized && delegate.calls.count == 1)
+    let ending = Task { await waiting.transportOptions { $0.redirectLimit = 3 }.ended() }
+    await gates[1].waitUntilReached(count: 2)
+    gates[1].open()
+    #expect(await ending.value.error == nil)
+    await delegate.calls.wait(for: 2)
+    #expect(delegate.calls.count == 2, "its own end is reported as well")
+  }
+
+  @Test("Transfers that wait for their options are awaited once they are resumed, or if they are the last")
+  func endsOfWaiting() throws {
+    func transfers() -> BackgroundTransfers {
+      BackgroundTransfers(identifier: "tests", folder: fixture.journal.path, isDiscretionary: false)
+    }
+    let first = transfers()
+    for _ in 0..<3 {
+      let transfer = first.make()
+      transfer.noteOwnOptions()
+      try transfer.describe(try URLRequest(url: "http://127.0.0.1:1/", method: .get), kind: .download)
+    }
+    first.close()
+    let second = transfers()
+    let restored = second.restore()
+    try #require(restored.count == 3)
+    let calls = Recorder<Bool>()
+    second.whenRestoredEnded { calls.add(true) }
+    #expect(restored.allSatisfy(\.awaitsOptions))
+    restored[0].remove()
+    #expect(calls.count == 0, "the others may be resumed next")
+    restored[1].noteResumed()
+    #expect(!restored[1].awaitsOptions && restored[2].awaitsOptions)
+    restored[1].remove()
+    #expect(calls.count == 1, "no transfer runs any more")
+    restored[2].remove()
+    #expect(calls.count == 2, "all have ended")
+  }
+
   @Test("A cancelled transfer is not in the journal any more when its handlers are called")
   func cancelledBeforeHandlers() async throws {
     let gate = Gate()

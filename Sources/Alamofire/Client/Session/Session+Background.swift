@@ -9,7 +9,9 @@ extension Session {
   ///
   /// A request has the same `id` as in the first process. Handlers, validators and interceptors of a request do not
   /// survive a process; the session's apply. Neither do its ``Request/transportOptions(_:)``, which may have keys and
-  /// passwords: a request that had some is not running. Set them again, and then resume it or add a handler.
+  /// passwords: a request that had some is not running. Set them again, and then resume it or add a handler. Until then
+  /// neither ``cancelAllRequests(completingOnQueue:completion:)`` nor
+  /// ``SessionDelegate/urlSessionDidFinishEvents(forBackgroundURLSession:)`` includes it.
   ///
   /// ```swift
   /// let session = Session(configuration: .background(withIdentifier: "com.example.sync"))

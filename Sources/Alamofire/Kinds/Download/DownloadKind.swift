@@ -178,6 +178,8 @@ final class DownloadKind: RequestKind {
     core.session.rootQueue.async { for handler in handlers { handler(data) } }
   }
 
+  func resumed() { transfer?.noteResumed() }
+
   func held() { transfer?.endTurn() }
 
   func forgetTransfer() { transfer?.remove() }

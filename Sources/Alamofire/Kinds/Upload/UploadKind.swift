@@ -171,6 +171,8 @@ final class UploadKind: RequestKind {
 
   // MARK: The end
 
+  func resumed() { transfer?.noteResumed() }
+
   func held() { transfer?.endTurn() }
 
   func forgetTransfer() { transfer?.remove() }

@@ -135,7 +135,7 @@ package final class RequestCore: Sendable {
     let isImmediate = session.makesRequestsAtOnce
     guard isEager || isImmediate else { return }
     guard state.withLock({ $0.lifecycle.setUpEagerly() }) == .start else { return }
-    start(request, sends: true, isImmediate: isImmediate)
+    start(request, sends: true, isResumed: false, isImmediate: isImmediate)
   }
 
   /// Registers a request that has something to wait for and was not started, so that its session can end it. A session
@@ -189,6 +189,7 @@ package final class RequestCore: Sendable {
     case .start: start(request, sends: true)
     case .finish: start(request, sends: false)
     case .proceed:
+      kind.resumed()
       openGate()
       alignControl()
     case .hold:
@@ -208,10 +209,13 @@ package final class RequestCore: Sendable {
   /// - Late handlers wait for the next turn of the loop. If a run ends on the loop, its handlers are called when the
   ///   turn is over. If it ends elsewhere, late handlers are not served before it has delivered its responses.
   /// - A request that is created in the factory call begins on the current thread.
-  private func start(_ request: any RunOwner, sends: Bool, isImmediate: Bool = false) {
+  private func start(
+    _ request: any RunOwner, sends: Bool, isResumed: Bool = true, isImmediate: Bool = false
+  ) {
     let index = session.registry.register(request)
     // Handlers that are added after the end receive the outcome, even if the session has ended.
     if index == nil, sends { refuse(because: session.reasonOfEnd) }
+    if index != nil, sends, isResumed { kind.resumed() }
     if session.hasOwnDelegate || observers.contains(.task) {
       state.withLock { $0.observed.tasks.owner = request }
     }

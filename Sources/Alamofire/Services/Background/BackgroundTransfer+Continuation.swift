@@ -18,6 +18,14 @@ extension BackgroundTransfer {
   /// Whether the request had transport options in an earlier process. They are not in the journal.
   package var lacksOptions: Bool { isRestored && stored?.hasOwnOptions == true }
 
+  /// Whether the request waits until the caller has set its options and resumed it.
+  package var awaitsOptions: Bool { isRestored && owner.isUnresumed(self) }
+
+  /// Notes that the request was resumed.
+  package func noteResumed() {
+    if isRestored { owner.resumed(self) }
+  }
+
   /// The seconds since the transfer was created, in whatever process.
   package var age: TimeInterval { stored?.description.age(at: owner.now()) ?? 0 }
 

@@ -13,9 +13,11 @@ package final class BackgroundTransfers: Sendable {
     var storage: Result<any TransferFiles, TransferFolderError>
     /// The transfers that exist. A request that has ended may still have one.
     var live: [UUID: WeakTransfer] = [:]
-    /// The restored transfers that have not ended.
+    /// The restored transfers that have not ended, without those that wait for their options.
     var restored: Set<UUID> = []
-    /// Called when the last of them has ended; `nil` without any, and after the call.
+    /// The restored transfers that wait for their options: the caller has to resume them.
+    var unresumed: Set<UUID> = []
+    /// Called when the last of ``restored`` has ended; `nil` without any transfer.
     var whenRestoredEnded: (@Sendable () -> Void)?
   }
 
@@ -160,7 +162,12 @@ package final class BackgroundTransfers: Sendable {
     }
     for name in files.names() ?? [] where !known.contains(name) { sweep(name, in: files) }
     let transfers = found.sorted { $0.created < $1.created }.map(\.0)
-    state.withLock { $0.restored = Set(transfers.map(\.id)) }
+    // Not under the lock, because each transfer has its own.
+    let unresumed = Set(transfers.filter(\.lacksOptions).map(\.id))
+    state.withLock { state in
+      state.restored = Set(transfers.map(\.id)).subtracting(unresumed)
+      state.unresumed = unresumed
+    }
     return transfers
   }
 
@@ -198,18 +205,33 @@ package final class BackgroundTransfers: Sendable {
     if Int64(now()) - changed > Self.fileAge { files.remove(name) }
   }
 
-  /// Calls `body` when all restored transfers have ended; never if there are none.
+  /// Calls `body` when all restored transfers have ended; never if there are none. Transfers that wait for their
+  /// options count once they are resumed. If that is after a call, `body` is called again.
   package func whenRestoredEnded(_ body: @escaping @Sendable () -> Void) {
     state.withLock { state in
-      if !state.restored.isEmpty { state.whenRestoredEnded = body }
+      if !state.restored.isEmpty || !state.unresumed.isEmpty { state.whenRestoredEnded = body }
     }
+  }
+
+  /// Called when the request of a restored transfer is resumed.
+  func resumed(_ transfer: BackgroundTransfer) {
+    state.withLock { state in
+      if let id = state.unresumed.remove(transfer.id) { state.restored.insert(id) }
+    }
+  }
+
+  /// Returns whether the transfer waits for its options.
+  func isUnresumed(_ transfer: BackgroundTransfer) -> Bool {
+    state.withLock { $0.unresumed.contains(transfer.id) }
   }
 
   /// Called when the request of a transfer has ended, and its response handlers have returned.
   package func ended(_ transfer: BackgroundTransfer) {
     let body = state.withLock { state -> (@Sendable () -> Void)? in
-      guard state.restored.remove(transfer.id) != nil, state.restored.isEmpty else { return nil }
-      defer { state.whenRestoredEnded = nil }
+      let wasResumed = state.restored.remove(transfer.id) != nil
+      let wasUnresumed = state.unresumed.remove(transfer.id) != nil
+      // If one is cancelled instead of being resumed, the others may be resumed next.
+      guard state.restored.isEmpty, wasResumed || wasUnresumed && state.unresumed.isEmpty else { return nil }
       return state.whenRestoredEnded
     }
     body?()

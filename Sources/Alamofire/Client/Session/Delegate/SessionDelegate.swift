@@ -119,7 +119,8 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
   }
 
   /// Does nothing. Called when all requests that a background session has restored have ended, and their response
-  /// handlers have returned.
+  /// handlers have returned. Requests that wait for their options are not awaited: they count once you resume them. If
+  /// that is after a call, the method is called again when they have ended.
   open func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {}
 
   // MARK: Tasks
