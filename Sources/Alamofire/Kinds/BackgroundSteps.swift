@@ -55,13 +55,16 @@ extension RequestCore {
     if let transfer { state.withLock { $0.options.value.id = transfer.id } }
   }
 
-  /// Whether the session was released, so that the next one with its identifier continues the transfer.
-  var isSuspendedInBackground: Bool { isAbandoned && session.reasonOfEnd.isSessionDeinitializedError }
+  /// Returns whether the next session with the identifier continues the transfer: this one was released, or the request
+  /// waited for its options, without which it could not come to its end.
+  func leavesToNextSession(_ transfer: BackgroundTransfer) -> Bool {
+    isAbandoned && (session.reasonOfEnd.isSessionDeinitializedError || transfer.awaitsOptions)
+  }
 
   /// Delivers the responses of a background transfer, which is removed when every handler has returned. Without a
   /// handler the outcome waits for one, in this process or another.
   ///
-  /// If the session was released, the next one delivers the outcome, so the handlers of this one receive its end.
+  /// If the next session continues the transfer, it delivers the outcome, and the handlers of this one receive its end.
   ///
   /// - Parameters:
   ///   - run: The run that has ended. The caller may have sent the request again since.
@@ -76,7 +79,7 @@ extension RequestCore {
       return
     }
     transfer.endTurn(after: run)
-    if isSuspendedInBackground { transfer.suspend() }
+    if leavesToNextSession(transfer) { transfer.suspend() }
     let isCancelled = state.withLock { $0.lifecycle.state == .cancelled }
     guard !served.isEmpty else {
       announce()

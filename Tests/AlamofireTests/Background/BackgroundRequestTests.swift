@@ -126,6 +126,36 @@ import Testing
     #expect(server.recordedRequests.map { $0.header("Range") } == [nil, "bytes=40000-"])
   }
 
+  @Test(
+    "A restored request that waits for its options survives the end of its session's tasks",
+    arguments: ["handler before", "handler after", "resumed after"])
+  func endOfTasks(order: String) async throws {
+    let file = StallingFile(size: 60_000, stallingAfter: 40_000)
+    let server = try HTTPTestServer(routes: file.routes)
+    try await abandon(after: 40_000) { session in
+      session.download(server.url("/file"), to: fixture.destination("file"))
+        .transportOptions { $0.redirectLimit = 3 }
+    }
+    do {
+      let session = fixture.session(startRequestsImmediately: false)
+      let waiting = try #require(session.restoredRequests.first as? DownloadRequest)
+      let errors = Recorder<AFError?>()
+      if order != "handler before" { session.session.finishTasksAndInvalidate() }
+      if order == "resumed after" { waiting.resume() }
+      waiting.response(queue: .global()) { errors.add($0.error) }
+      if order == "handler before" { session.session.finishTasksAndInvalidate() }
+      #expect(await errors.wait(for: 1).first??.isSessionInvalidatedError == true)
+      withExtendedLifetime(session) {}
+    }
+    #expect(await fixture.isReleased())
+    let session = makeSession()
+    let restored = try #require(session.restoredRequests.first as? DownloadRequest)
+    #expect(restored.isInitialized && !restored.mayHaveBeenDelivered)
+    #expect(await restored.ended().error == nil)
+    #expect(server.recordedRequests.map { $0.header("Range") } == [nil, "bytes=40000-"])
+    #expect(try Data(contentsOf: fixture.folder["restored-file"]) == file.bytes)
+  }
+
   @Test("Options that a running request gets are noted, too") func laterOptions() async throws {
     let file = StallingFile(size: 60_000, stallingAfter: 30_000)
     let server = try HTTPTestServer(routes: file.routes)

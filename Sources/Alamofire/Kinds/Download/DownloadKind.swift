@@ -140,7 +140,7 @@ final class DownloadKind: RequestKind {
     guard !isLate else { return settleLate(core) }
     forgetFileOfCancelled(core)
     // The next session continues the transfer with this file.
-    if transfer != nil, core.isSuspendedInBackground { return plan.close() }
+    if let transfer, core.leavesToNextSession(transfer) { return plan.close() }
     let (isCancelled, hasSinks) = core.state.withLock {
       ($0.lifecycle.state == .cancelled, $0.handlers.hasSinks)
     }
@@ -154,7 +154,7 @@ final class DownloadKind: RequestKind {
 
   /// Makes the resume data of a background transfer that has failed without a handler.
   private func settleLate(_ core: RequestCore) {
-    guard transfer != nil, !core.isSuspendedInBackground else { return }
+    guard let transfer, !core.leavesToNextSession(transfer) else { return }
     plan.makeResumeDataForHandler()
   }
 
