@@ -200,6 +200,24 @@ import Testing
     #expect(try restored().isLost, "a POST would be sent twice")
   }
 
+  @Test("The note that a request has options is written with the next record if it could not be at once")
+  func unnotedOptions() throws {
+    files.isFailing = false
+    let transfer = try begun()
+    files.recordFault = .torn
+    transfer.noteOwnOptions()
+    transfer.note(.located(url: "http://127.0.0.1:1/other"))
+    #expect(try !restored().lacksOptions, "nothing could be written")
+    files.recordFault = nil
+    transfer.note(.located(url: "http://127.0.0.1:1/another"))
+    #expect(try restored().lacksOptions, "another process would send the request without its options")
+    #expect(try restored().location?.path == "/another")
+    for _ in 0..<2 { transfer.noteOwnOptions() }
+    let journal = try #require(files.read(transfer.names.journal))
+    let notes = Journal.standard.content(of: journal).records.filter { $0 == .configured }
+    #expect(notes.count == 1, "it is written once")
+  }
+
   @Test(
     "Before another version replaces bytes that were flushed, the journal is flushed",
     arguments: [true, false])

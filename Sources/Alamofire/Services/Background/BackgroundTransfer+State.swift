@@ -50,6 +50,8 @@ extension BackgroundTransfer {
     var isRedirected = false
     /// Whether the journal lacks the record that the file was not moved, because it could not be written.
     var lacksRestart = false
+    /// Whether the journal lacks the record that the request has transport options, because it could not be written.
+    var lacksOptionsRecord = false
 
     /// Whether steps are recorded.
     var isOpen: Bool { phase == .open }
@@ -58,9 +60,13 @@ extension BackgroundTransfer {
     /// Whether no byte of the file counts.
     var hasLostBytes: Bool { loss != .none }
 
-    /// Appends a record. Returns the number of the error, if there is one.
+    /// Appends a record, and before it the one about the options, if the journal lacks that. Returns the number of the
+    /// error, if there is one.
     mutating func append(_ record: JournalRecord, in files: (any TransferFiles)?) -> Int32? {
       guard journal != nil else { return EINVAL }
+      if lacksOptionsRecord, record != .configured {
+        lacksOptionsRecord = journal?.append(.configured, in: files) != nil
+      }
       return journal?.append(record, in: files)
     }
 
@@ -75,8 +81,8 @@ extension BackgroundTransfer {
 
     /// Notes that the request has transport options of its own, unless the journal says so.
     mutating func noteOwnOptions(in files: (any TransferFiles)?) {
-      guard isOpen, hasOwnOptions, stored?.hasOwnOptions == false else { return }
-      _ = append(.configured, in: files)
+      guard isOpen, hasOwnOptions, let stored, !stored.hasOwnOptions || lacksOptionsRecord else { return }
+      lacksOptionsRecord = append(.configured, in: files) != nil
     }
 
     /// Notes that the request is sent again, although the server may have performed it.
