@@ -63,15 +63,8 @@ import Testing
       (["--retry", "0"], false), (["--retry", "1", "POST"], false),
     ])
   func netrcPipe(words: [String], isRefused: Bool) async throws {
-    let pipe = folder.path("netrc")
-    try #require(mkfifo(pipe, 0o600) == 0)
-    // The pipe keeps its bytes as long as one side is open.
-    let reader = open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
-    try #require(reader >= 0)
+    let (pipe, reader) = try makeNetrcPipe()
     defer { close(reader) }
-    let writer = try FileHandle(forWritingTo: URL(fileURLWithPath: pipe))
-    try writer.write(contentsOf: Data("machine 127.0.0.1 login ann password top\n".utf8))
-    try writer.close()
     server.enqueue(.text("body"))
     let run = await Terminal.pipe.run(words + ["--netrc-file", pipe, server.url("/")])
     #expect(run.status == (isRefused ? .usage : .success), "\(run.error)")
@@ -80,6 +73,40 @@ import Testing
     if isRefused { return }
     let other = await Terminal.pipe.run("--retry", "1", "--netrc-file", "/dev/null", server.url("/get"))
     #expect(other.status == .success, "a device can be read again: \(other.error)")
+  }
+
+  /// Makes a pipe with a netrc file. Returns its path, and a descriptor that keeps the bytes as long as it is open.
+  private func makeNetrcPipe() throws -> (path: String, reader: Int32) {
+    let pipe = folder.path("netrc")
+    try #require(mkfifo(pipe, 0o600) == 0)
+    // The pipe keeps its bytes as long as one side is open.
+    let reader = open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+    try #require(reader >= 0)
+    let writer = try FileHandle(forWritingTo: URL(fileURLWithPath: pipe))
+    try writer.write(contentsOf: Data("machine 127.0.0.1 login ann password top\n".utf8))
+    try writer.close()
+    return (pipe, reader)
+  }
+
+  @Test(
+    "A pipe is the netrc file of a body that is sent once, and default options give way to it",
+    arguments: [
+      ("", ["--retry", "1", "--chunked", "PUT"], ["@-"]), ("--retry 1", [], []),
+      ("--retry 1", ["PUT"], ["@-"]),
+      ("--segments 2", ["-o"], []), ("--segments 2", ["--curl", "-o"], []),
+    ] as [(String, [String], [String])])
+  func singleUseOfNetrcPipe(defaults: String, words: [String], items: [String]) async throws {
+    let (pipe, reader) = try makeNetrcPipe()
+    defer { close(reader) }
+    var terminal = Terminal.pipe
+    terminal.input = "data"
+    terminal.variables = ["AF_CONFIG": try folder.file("config", defaults)]
+    let file = words.last == "-o" ? [folder.path("file")] : []
+    server.enqueue(.text("body"))
+    let run = await terminal.run(words + file + ["--netrc-file", pipe, server.url("/")] + items)
+    #expect(run.status == .success, "\(run.error)")
+    guard !words.contains("--curl") else { return }
+    #expect(server.recordedRequests.map { $0.header("Authorization") } == ["Basic YW5uOnRvcA=="])
   }
 
   @Test(

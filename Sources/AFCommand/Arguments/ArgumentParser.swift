@@ -50,9 +50,9 @@ package struct ArgumentParser {
   /// Applies options in their order, without those that a later `--no-OPTION` undoes.
   private mutating func apply(_ defaults: [DefaultOption]) throws(UsageError) {
     let choices = OptionReader.remaining(defaults.map(\.choice) + reader.choices)
-    invocation.isAuthenticationTyped = choices.contains {
-      $0.option.longName == "--auth-type" && $0.source == nil
-    }
+    let typed = choices.filter { $0.source == nil }.map(\.option.longName)
+    invocation.isAuthenticationTyped = typed.contains("--auth-type")
+    invocation.isRetryTyped = typed.contains("--retry")
     for choice in choices {
       do throws(UsageError) {
         switch choice.option.effect {
@@ -341,6 +341,8 @@ package struct ArgumentParser {
       throw UsageError(
         "--segments and --checksum save a file and show nothing else; leave out -h, -b, -p, -v and --timing.")
     }
+    // With these options no file is read.
+    if !invocation.isOffline, !invocation.printsCurl { try invocation.refuseNetrcPipe() }
   }
 
   private static func checkItems(_ invocation: Invocation) throws(UsageError) {

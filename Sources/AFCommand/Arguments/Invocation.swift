@@ -166,6 +166,8 @@ package struct Invocation: Equatable, Sendable {
   package var bandwidth: Int?
   /// The largest number of retries after temporary failures.
   package var retryLimit: Int?
+  /// Whether the arguments have the number, so that it does not give way to them.
+  var isRetryTyped = false
   package var redirects: Redirects = .follow(limit: nil)
   /// The path of a PEM file.
   package var trustFile: String?
@@ -268,6 +270,17 @@ package struct Invocation: Equatable, Sendable {
   package var effectiveRetryLimit: Int {
     let method = HTTPMethod(rawValue: effectiveMethod)
     return RetryPolicy.defaultRetryableHTTPMethods.contains(method) ? retryLimit ?? 0 : 0
+  }
+
+  /// Whether the netrc file is a pipe, which can be read once. The file is read for each request.
+  var hasNetrcPipe: Bool { netrcFile.map { LocalFile.isPipe($0) } ?? false }
+
+  /// Throws if the netrc file is a pipe, because it would be read for several requests.
+  func refuseNetrcPipe() throws(UsageError) {
+    guard let netrcFile, hasNetrcPipe else { return }
+    throw UsageError(
+      "'\(netrcFile)' is a pipe, but --retry, --segments, --checksum and 'af sse' read credentials for each request."
+    )
   }
 
   /// Returns the invocation with the standard input as its body. The input is used if the method has a body, no other

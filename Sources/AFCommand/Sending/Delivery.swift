@@ -21,7 +21,9 @@ struct Delivery {
     let isOnce = if case .stream = outgoing.body { true } else { false }
     // Without retries no body is held back.
     let limit = isOnce ? 0 : invocation.effectiveRetryLimit
-    retry = limit > 0 ? Self.retry(limit, invocation, environment) : nil
+    // A default option gives way to what the arguments have.
+    let isWanted = limit > 0 && (invocation.isRetryTyped || !invocation.hasNetrcPipe)
+    retry = isWanted ? Self.retry(limit, invocation, environment) : nil
   }
 
   private static func retry(_ limit: Int, _ invocation: Invocation, _ environment: Environment)
@@ -53,6 +55,7 @@ struct Delivery {
   ///
   /// - Parameter kept: The cookies of earlier requests; the cookies of this one are stored there.
   func result(_ kept: KeptState) async throws(UsageError) -> DeliveryOutcome {
+    if retry != nil { try invocation.refuseNetrcPipe() }
     let session = try Session(
       invocation, cookies: kept.cookies, archive: archive, askPassphrase: environment.askPassphrase)
     let resumption = try Resumption(invocation)

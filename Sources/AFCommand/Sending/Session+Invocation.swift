@@ -48,7 +48,9 @@ extension Session {
     }
     // A GET with a body was requested explicitly.
     options.allowsBodyInGETRequests = true
-    options.netrcFile = try netrcFile(invocation)
+    // A source of events connects again, unless it sends data.
+    if invocation.action == .events, !invocation.hasBody { try invocation.refuseNetrcPipe() }
+    options.netrcFile = invocation.netrcFile
     options.timeLimits.total = invocation.totalTimeout.map { .seconds($0) }
     options.sessionBandwidth = .init(download: invocation.bandwidth, upload: invocation.bandwidth)
     options.connectTimeout = invocation.connectTimeout.map { .seconds($0) }
@@ -56,19 +58,6 @@ extension Session {
     if invocation.action.isImage { options.bodySizeLimit = Int64(ImageLimits.default.bytes) }
     if case .follow(let limit?) = invocation.redirects { options.redirectLimit = limit }
     return options
-  }
-
-  /// Returns the path of the netrc file, which is read for each request. A pipe can be read once.
-  private static func netrcFile(_ invocation: Invocation) throws(UsageError) -> String? {
-    guard let path = invocation.netrcFile, LocalFile.isPipe(path) else { return invocation.netrcFile }
-    // A source of events connects again, unless it sends data.
-    let connectsAgain = invocation.action == .events && !invocation.hasBody
-    guard invocation.effectiveRetryLimit == 0, !invocation.usesSegments, !connectsAgain else {
-      throw UsageError(
-        "'\(path)' is a pipe, but --retry, --segments, --checksum and 'af sse' read credentials for each request."
-      )
-    }
-    return path
   }
 
   private static func contents(of file: String) throws(UsageError) -> Data {
