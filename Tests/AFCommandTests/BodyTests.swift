@@ -140,12 +140,33 @@ import Testing
     #expect(type.start.map { value?.hasPrefix($0) == true } ?? (value == nil), "\(shown)")
   }
 
-  @Test("A typed boundary that no form can have is refused", arguments: ["", "ä", "a@b", "\"\""])
+  @Test(
+    "A typed boundary that no form can have is refused",
+    arguments: ["", "ä", "a@b", "\"\"", "\"a;b\"", "\"a\"b"])
   func wrongBoundary(boundary: String) async {
     let field = "Content-Type:multipart/form-data; boundary=\(boundary)"
     let run = await Terminal.pipe.run("--multipart", server.url("/post"), "a=1", field)
     #expect(run.status == .usage && run.error.contains("cannot be the boundary"), "\(run.error)")
     #expect(server.requestCount == 0)
+  }
+
+  @Test(
+    "The boundary of a form is what servers read from a typed type with quoted strings",
+    arguments: [
+      (#"x="; boundary=q"; boundary=r"#, "r"), (#"x="\"; boundary=q"; boundary="r""#, "r"),
+      (#"boundary="r\ s\t"; x="a"#, nil), (#"boundary="r\ s\t"; x="a""#, "r st"), (#"boundary="r"#, nil),
+    ] as [(String, String?)])
+  func quotedStrings(parameters: String, boundary: String?) async throws {
+    let type = "multipart/form-data; \(parameters)"
+    let run = await Terminal.pipe.run("--multipart", server.url("/post"), "a=1", "Content-Type:\(type)")
+    #expect((run.status == .usage) == (boundary == nil), "\(run.error)")
+    guard let boundary else {
+      #expect(run.error.contains("a quotation mark is missing") && server.requestCount == 0, "\(run.error)")
+      return
+    }
+    let request = try await server.takeRequest()
+    #expect(request.header("Content-Type") == type)
+    #expect(request.bodyText.hasPrefix("--\(boundary)\r\n"), "\(request.bodyText)")
   }
 
   @Test("A short input has a length, a long or chunked one is streamed")

@@ -275,7 +275,7 @@ package struct CurlCommand {
   /// The typed type of a form, to which curl adds its own boundary; `nil` if curl cannot send the typed one.
   private var formType: String? {
     invocation.typedFields.single["Content-Type"].flatMap { type in
-      type.isEmpty || MultipartType.boundary(of: type) != nil ? nil : type
+      type.isEmpty || (try? MultipartType.boundary(of: type)) != nil ? nil : type
     }
   }
 

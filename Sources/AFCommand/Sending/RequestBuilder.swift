@@ -218,7 +218,7 @@ package struct RequestBuilder {
   /// Returns a form without parts, with the type and the boundary that are typed.
   private func emptyForm() throws(UsageError) -> MultipartFormData {
     guard let type = invocation.typedFields.single["Content-Type"] else { return MultipartFormData() }
-    let boundary = MultipartType.boundary(of: type)
+    let boundary = try MultipartType.boundary(of: type)
     let form = MultipartFormData(boundary: boundary)
     // The library checks a boundary when it encodes a form.
     if let boundary, (try? form.encode()) == nil {
@@ -319,16 +319,51 @@ extension OutgoingRequest {
 
 /// The values of the `Content-Type` field of a form.
 enum MultipartType {
-  /// Returns the boundary that a value names; `nil` without one.
-  static func boundary(of value: String) -> String? {
-    for parameter in value.split(separator: ";").dropFirst() {
+  /// Returns the boundary that a value names; `nil` without one. Throws if a quoted string has no end, because servers
+  /// would find another boundary there.
+  static func boundary(of value: String) throws(UsageError) -> String? {
+    for parameter in try parameters(of: value).dropFirst() {
       let parts = parameter.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       guard parts.count == 2, parts[0].trimmingCharacters(in: blanks).lowercased() == "boundary" else {
         continue
       }
-      return parts[1].trimmingCharacters(in: blanks.union(["\""]))
+      return unquoted(parts[1].trimmingCharacters(in: blanks))
     }
     return nil
+  }
+
+  /// Splits a value at its semicolons. Those in quoted strings separate nothing (RFC 9110 §5.6.4).
+  private static func parameters(of value: String) throws(UsageError) -> [String] {
+    var parameters: [String] = []
+    var current = String.UnicodeScalarView()
+    var (isQuoted, isEscaped) = (false, false)
+    for scalar in value.unicodeScalars {
+      if scalar == ";", !isQuoted {
+        parameters.append(String(current))
+        current = String.UnicodeScalarView()
+        continue
+      }
+      current.append(scalar)
+      if scalar == "\"", !isEscaped { isQuoted.toggle() }
+      isEscaped = isQuoted && !isEscaped && scalar == "\\"
+    }
+    guard !isQuoted else {
+      throw UsageError("'\(value)' cannot be a Content-Type; a quotation mark is missing.")
+    }
+    return parameters + [String(current)]
+  }
+
+  /// Returns the content of a quoted string, and any other text as it is.
+  private static func unquoted(_ text: String) -> String {
+    let scalars = text.unicodeScalars
+    guard scalars.count > 1, scalars.first == "\"", scalars.last == "\"" else { return text }
+    var content = String.UnicodeScalarView()
+    var isEscaped = false
+    for scalar in scalars.dropFirst().dropLast() {
+      isEscaped = scalar == "\\" && !isEscaped
+      if !isEscaped { content.append(scalar) }
+    }
+    return String(content)
   }
 
   private static let blanks = CharacterSet(charactersIn: " \t")
