@@ -96,7 +96,10 @@ final class HostQueues {
     // If the session has a limit, the next request may be one for another host.
     let moment = HostAdmission.Moment(now: now, room: hasLimit ? 0 : .max)
     var admitted: [UInt64] = []
-    let next = isUnsent ? hostQueue.admission.returned(moment) : hostQueue.admission.ended(moment)
+    // An exchange without a start was admitted just now.
+    let start = exchange.timing.started > 0 ? exchange.timing.started : now
+    let next =
+      isUnsent ? hostQueue.admission.returned(moment, admittedAt: start) : hostQueue.admission.ended(moment)
     if let next { admitted.append(next) }
     if let multiplexes, multiplexes != hostQueue.multiplexes {
       hostQueue.multiplexes = multiplexes

@@ -135,9 +135,12 @@ package struct HostAdmission: Sendable {
     return next(moment)
   }
 
-  /// Called when a request that was admitted was not sent; the request does not count for the rate.
-  package mutating func returned(_ moment: Moment = Moment()) -> Ticket? {
-    rate?.giveBack()
+  /// Called when a request that was admitted was not sent; the request does not count for the rate. So the rate limits
+  /// what is sent, and not how many handshakes with an undecided server follow one another.
+  ///
+  /// - Parameter time: The time at which the request was admitted. Default: just now.
+  package mutating func returned(_ moment: Moment = Moment(), admittedAt time: UInt64 = .max) -> Ticket? {
+    rate?.giveBack(takenAt: time)
     return ended(moment)
   }
 
@@ -271,6 +274,8 @@ package struct TokenBucket: Sendable, Equatable {
   /// The time in which all but the last token of a full bucket are refilled.
   private let tolerance: UInt64
   private var fullTime: UInt64 = 0
+  /// The last time at which a token was taken from the full bucket.
+  private var lastFull: UInt64 = 0
 
   /// Makes a full bucket.
   ///
@@ -289,12 +294,17 @@ package struct TokenBucket: Sendable, Equatable {
 
   /// Takes tokens. If the bucket has fewer, it is ready when the debt is refilled.
   package mutating func take(_ count: Double = 1, at now: UInt64) {
+    if isFull(now) { lastFull = now }
     let sum = max(fullTime, now).addingReportingOverflow(Self.nanoseconds(count * interval))
     fullTime = sum.overflow ? .max : sum.partialValue
   }
 
-  /// Returns a token that was drawn and not used.
-  package mutating func giveBack() {
+  /// Returns a token that was drawn and not used. If the bucket has been full since, the token was refilled already,
+  /// and would be one beyond the burst.
+  ///
+  /// - Parameter time: The time at which the token was drawn. Default: just now.
+  package mutating func giveBack(takenAt time: UInt64 = .max) {
+    guard time >= lastFull else { return }
     let time = Self.nanoseconds(interval)
     fullTime = fullTime > time ? fullTime - time : 0
   }

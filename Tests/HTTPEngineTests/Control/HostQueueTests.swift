@@ -74,6 +74,16 @@ import Testing
     #expect(fixture.queues.order.steps == 0 && fixture.queues.order.entryCount == 0)
   }
 
+  @Test("A request that was not sent allows none beyond the burst that was used since") func refilledToken() {
+    let fixture = HostQueueFixture()
+    let profile = HostQueueFixture.profile(connections: 9, rate: 10, burst: 5)
+    let exchanges = (0..<7).map { fixture.exchange(UInt64($0), of: 0, profile) }
+    #expect(fixture.queues.enqueue(exchanges[0], Self.second))
+    exchanges[0].timing.started = Self.second
+    #expect(exchanges[1...].count { fixture.queues.enqueue($0, 3 * Self.second) } == 5)
+    #expect(fixture.queues.remove(exchanges[0], multiplexes: nil, 3 * Self.second, isUnsent: true) == [])
+  }
+
   @Test("Places that hosts had before are forgotten") func entries() {
     let fixture = HostQueueFixture()
     let profile = HostQueueFixture.profile(perSession: 1)

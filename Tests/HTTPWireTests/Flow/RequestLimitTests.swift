@@ -52,6 +52,20 @@ import Testing
     #expect(bucket.readyTime == 51 * Self.second)
   }
 
+  @Test("A token is not given back if the bucket has been full since it was taken") func refilledToken() {
+    var bucket = TokenBucket(rate: 10, burst: 5)
+    bucket.take(at: Self.second)
+    bucket.giveBack(takenAt: Self.second)
+    #expect(bucket.isFull(Self.second))
+    bucket.take(at: Self.second)
+    let later = 3 * Self.second
+    for _ in 0..<5 { bucket.take(at: later) }
+    bucket.giveBack(takenAt: Self.second)
+    #expect(bucket.readyTime == later + Self.second / 10, "the burst is used up")
+    bucket.giveBack(takenAt: later)
+    #expect(bucket.readyTime == later)
+  }
+
   @Test("Extreme rates and counts do not overflow", arguments: [0, -1, .nan, .infinity, 1e-300, 1e300])
   func extremes(rate: Double) {
     for burst in [0, 1, -5, Double.infinity, 1e300] {
