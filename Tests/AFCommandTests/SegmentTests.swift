@@ -172,6 +172,25 @@ import Testing
     }
   }
 
+  @Test(
+    "A file that is replaced lends the new one no rights of its owner or its group",
+    arguments: [mode_t(0o4755), 0o2755, 0o6700])
+  func privileges(mode: mode_t) async throws {
+    let path = try folder.file("f", "old")
+    func permissions() -> mode_t? {
+      var information = stat()
+      return stat(path, &information) == 0 ? information.st_mode & 0o7777 : nil
+    }
+    #expect(chmod(path, mode) == 0)
+    server.enqueue(.text("body"))
+    let run = await Terminal.pipe.run("--checksum", checksum, "-o", path, server.url("/"))
+    #expect(run.status == .success, "\(run.error)")
+    #expect(permissions() == mode & 0o777)
+    #expect(chmod(path, mode) == 0)
+    try PrivateFile.write(Data("new".utf8), to: path, keepsMode: true)
+    #expect(permissions() == mode & 0o777)
+  }
+
   @Test("A file that must not be written is not replaced", .enabled(if: geteuid() != 0))
   func readOnlyFile() async throws {
     let path = try folder.file("f", "old")

@@ -17,10 +17,10 @@ struct SegmentedExchange {
     if output == .suggestedName, FileManager.default.fileExists(atPath: path) {
       throw UsageError("'\(path)' is in the way of the download; move it, or name a file with --output.")
     }
-    let permissions = try Self.permissions(path)
+    try Self.checkWritable(path)
     let download = session.segmentedDownload(
       request, segments: invocation.segments ?? 1, checksum: invocation.checksum,
-      to: URL(fileURLWithPath: path), options: [.removePreviousFile])
+      to: URL(fileURLWithPath: path), options: [.removePreviousFile, .keepsPermissions])
     if invocation.authentication == .digest, let credentials = invocation.credentials {
       download.authenticate(username: credentials.user, password: credentials.password ?? "")
     }
@@ -37,18 +37,16 @@ struct SegmentedExchange {
       download.response(queue: queue) { continuation.resume(returning: $0) }
     }
     meter?.finish()
-    // The new file has replaced the earlier one.
-    if let permissions, response.error == nil { chmod(path, permissions) }
     if response.response != nil { kept.store(from: session, invocation) }
     return finish(response, path: path, output, partialPath: download.partialFileURL.path)
   }
 
-  /// Returns the permissions of a file that is replaced; `nil` if there is none. Throws if it must not be written.
-  private static func permissions(_ path: String) throws(UsageError) -> mode_t? {
+  /// Throws if a file is there that must not be written, and so must not be replaced.
+  private static func checkWritable(_ path: String) throws(UsageError) {
     var information = stat()
-    guard stat(path, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return nil }
-    guard access(path, W_OK) == 0 else { throw UsageError(SavedFile.Failure(path).sentence) }
-    return information.st_mode & 0o7777
+    guard stat(path, &information) == 0, information.st_mode & S_IFMT == S_IFREG, access(path, W_OK) != 0
+    else { return }
+    throw UsageError(SavedFile.Failure(path).sentence)
   }
 
   /// Returns the path of the download. The name that the server suggests is known with the response, and then belongs

@@ -357,7 +357,7 @@ package enum PrivateFile {
       guard exists, keepsMode else { throw Failure(code: code) }
       return try overwrite(target, data)
     }
-    if exists, keepsMode { fchmod(descriptor, information.st_mode & 0o7777) }
+    if exists, keepsMode { fchmod(descriptor, information.st_mode & 0o777) }
     var failure: Failure?
     do throws(Failure) { try write(data, to: descriptor) } catch { failure = error }
     if failure == nil, case let code = flush(descriptor), code != 0 { failure = Failure(code: code) }

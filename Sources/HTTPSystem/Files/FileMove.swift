@@ -222,6 +222,14 @@ enum FileMode {
     return 0o666 & ~umask
   }
 
+  /// Returns the permissions of a regular file; `nil` if there is none. The bits that let others act as its owner or
+  /// its group are left out, because they are for the content of this file alone.
+  static func ofFile(at path: String) -> mode_t? {
+    var status = stat()
+    guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+    return status.st_mode & 0o777
+  }
+
   /// Gives an open file the mode of a new file. A file system without modes is not an error.
   static func apply(to descriptor: Int32) {
     if let mode = ofNewFiles { fchmod(descriptor, mode) }

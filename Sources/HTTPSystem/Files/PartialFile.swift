@@ -197,11 +197,25 @@ package final class PartialFile: Sendable {
   /// Moves the complete file to its destination, with the mode that the umask gives, and removes the record. Returns
   /// the number of the error if it has not been moved.
   ///
-  /// - Parameter replacing: Whether a file at the destination is replaced.
-  package func move(to target: String, replacing: Bool) -> Int32? {
+  /// - Parameters:
+  ///   - replacing: Whether a file at the destination is replaced.
+  ///   - keepsMode: Whether the new file has the permissions of the one that it replaces, if there is one.
+  ///   - rename: Renames a file. Returns the number of the error, or 0.
+  package func move(
+    to target: String, replacing: Bool, keepsMode: Bool = false,
+    rename: (String, String) -> Int32 = { Glibc.rename($0, $1) == 0 ? 0 : errno }
+  ) -> Int32? {
     if replacing {
-      guard rename(path, target) == 0 else { return errno }
-      FileMode.apply(to: descriptors.withLock { $0.file })
+      let file = descriptors.withLock { $0.file }
+      let mode = keepsMode ? FileMode.ofFile(at: target) : nil
+      // Before the file has the name, because the earlier one may be private.
+      if let mode { fchmod(file, mode) }
+      let code = rename(path, target)
+      guard code == 0 else {
+        if mode != nil { fchmod(file, 0o600) }
+        return code
+      }
+      if mode == nil { FileMode.apply(to: file) }
     } else if case .failed(let code) = FileMove.move(path, to: target, isShared: true) {
       return code
     }

@@ -83,6 +83,31 @@ import Testing
     #expect(mode(here.path + "/moved") == mode(try here.write([], "usual")))
   }
 
+  @Test("A partial file has the permissions of the file that it replaces before it has its name")
+  func keptMode() throws {
+    defer { removeElsewhere() }
+    let path = here.path + "/part"
+    let target = try here.write([9], "target")
+    let file = try PartialFile(path: path, recordPath: path + ".record")
+    #expect(chmod(target, 0o4640) == 0)
+    var renamed: [mode_t] = []
+    let failure = file.move(to: target, replacing: true, keepsMode: true) { source, _ in
+      renamed.append(mode(source))
+      return EIO
+    }
+    #expect(failure == EIO && mode(path) == 0o600)
+    let code = file.move(to: target, replacing: true, keepsMode: true) { source, target in
+      renamed.append(mode(source))
+      return rename(source, target) == 0 ? 0 : errno
+    }
+    #expect(code == nil && renamed == [0o640, 0o640])
+    var status = stat()
+    #expect(stat(target, &status) == 0 && status.st_mode & 0o7777 == 0o640)
+    let other = try PartialFile(path: path, recordPath: path + ".record")
+    #expect(other.move(to: here.path + "/new", replacing: true, keepsMode: true) == nil)
+    #expect(mode(here.path + "/new") == mode(try here.write([], "usual")), "there was no file")
+  }
+
   @Test("An existing target is not replaced and the file remains") func existingTarget() throws {
     defer { removeElsewhere() }
     for target in [here.path + "/taken", elsewhere.path + "/taken"] {

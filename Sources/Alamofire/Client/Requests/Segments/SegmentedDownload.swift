@@ -400,3 +400,9 @@ extension SegmentedDownloadSource {
     url.flatMap { WireTarget($0.absoluteString) }?.origin
   }
 }
+
+extension DownloadRequest.Options {
+  /// A file that a download in segments replaces leaves its permissions to the new one. The command `af` needs that,
+  /// because it writes to files of the user.
+  package static let keepsPermissions = Self(rawValue: 1 << 16)
+}

@@ -156,7 +156,8 @@ extension SegmentedDownloadCore {
       return conclude(.failure(failure))
     }
     let isReplacing = target.options.contains(.removePreviousFile)
-    if let code = file.move(to: destination.path, replacing: isReplacing) {
+    let keepsMode = target.options.contains(.keepsPermissions)
+    if let code = file.move(to: destination.path, replacing: isReplacing, keepsMode: keepsMode) {
       return conclude(.failure(moveFailure(code)))
     }
     conclude(.success(destination))
