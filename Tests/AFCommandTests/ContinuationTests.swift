@@ -90,26 +90,44 @@ import Testing
     #expect(names == ["f", "l"])
   }
 
-  @Test(
-    "A journal of another user, or with a second name, is neither read nor changed",
-    arguments: ["foreign", "second name"])
-  func foreignJournal(kind: String) async throws {
+  @Test("A file is not continued beside a journal of another user, which is neither read nor changed")
+  func foreignJournal() async throws {
     try await breakOff(HTTPHeader(name: "ETag", value: "\"v1\""))
     let journal = path + ".af-continue"
-    if kind == "foreign" {
-      // Only an administrator can give a file away.
-      guard geteuid() == 0, chown(journal, 12_345, 12_345) == 0 else { return }
+    // Only an administrator can give a file away.
+    guard geteuid() == 0, chown(journal, 12_345, 12_345) == 0 else { return }
+    let lines = try #require(FileManager.default.contents(atPath: journal))
+    let count = server.requestCount
+    let run = await Terminal().run("-co", path, server.url("/f"))
+    #expect(
+      run.status == .usage && run.error.contains("'\(journal)' belongs to another user"), "\(run.error)")
+    #expect(server.requestCount == count && content() == "0123", "the end of any version is appended")
+    try await breakOff(HTTPHeader(name: "ETag", value: "\"v2\""))
+    #expect(FileManager.default.contents(atPath: journal) == lines, "the journal of a partial file")
+    server.enqueue(.text("0123456789"))
+    #expect(await Terminal().run("-o", path, server.url("/f")).status == .success)
+    #expect(content() == "0123456789")
+    #expect(FileManager.default.contents(atPath: journal) == lines, "the journal of a complete file")
+  }
+
+  @Test(
+    "A journal of the user, also with a second name, and one of the owner of the file are used",
+    arguments: ["second name", "owner"])
+  func ownJournal(kind: String) async throws {
+    try await breakOff(HTTPHeader(name: "ETag", value: "\"v1\""))
+    let journal = path + ".af-continue"
+    if kind == "owner" {
+      guard geteuid() == 0, chown(path, 12_345, 12_345) == 0, chown(journal, 12_345, 12_345) == 0 else {
+        return
+      }
     } else {
       try FileManager.default.linkItem(atPath: journal, toPath: folder.path("other"))
     }
-    let lines = try #require(FileManager.default.contents(atPath: journal))
     server.enqueue(part("456789", "4-9/10", tag: "\"v1\""))
-    #expect(await Terminal().run("-co", path, server.url("/f")).status == .success)
-    let request = try await server.takeRequest()
-    #expect(request.header("Range") == "bytes=4-" && request.header("If-Range") == nil)
-    #expect(FileManager.default.contents(atPath: journal) == lines, "the journal of a complete file")
-    try await breakOff(HTTPHeader(name: "ETag", value: "\"v2\""))
-    #expect(FileManager.default.contents(atPath: journal) == lines, "the journal of a partial file")
+    let run = await Terminal().run("-co", path, server.url("/f"))
+    #expect(run.status == .success && content() == "0123456789", "\(run.error)")
+    #expect(try await server.takeRequest().header("If-Range") == "\"v1\"", "any version is appended")
+    #expect(names == (kind == "owner" ? ["f"] : ["f", "other"]))
   }
 
   @Test(

@@ -286,6 +286,36 @@ import Testing
     #expect(content() == "0123" && content("f.af-continue") == text)
   }
 
+  @Test("A record is used if it has the owner of its file, whatever the user of the process is")
+  func ownerOfRecord() throws {
+    _ = try folder.file("f", "01")
+    _ = try folder.file("f.af-continue", "ETag: \"v1\"\n")
+    func record(of user: uid_t) -> JournalFile { JournalFile(beside: path, user: user) }
+    for user in [geteuid(), geteuid() + 1] {
+      #expect(!record(of: user).isForeign && record(of: user).read(fileSize: 2)?.validator == "\"v1\"")
+    }
+    // In a shared folder, users can give second names to the files of others.
+    try FileManager.default.linkItem(atPath: path + ".af-continue", toPath: folder.path("second"))
+    #expect(record(of: geteuid() + 1).isForeign && record(of: geteuid() + 1).read(fileSize: 2) == nil)
+    #expect(!record(of: geteuid()).isForeign && record(of: geteuid()).read(fileSize: 2) != nil)
+    try FileManager.default.removeItem(atPath: folder.path("second"))
+    // Nothing says that the file belongs to the same user.
+    try FileManager.default.removeItem(atPath: path)
+    #expect(record(of: geteuid() + 1).isForeign && record(of: geteuid() + 1).read(fileSize: 2) == nil)
+    #expect(!record(of: geteuid()).isForeign)
+  }
+
+  @Test("An empty file of another user with the name of a record is neither replaced nor removed")
+  func foreignEmptyFile() throws {
+    _ = try folder.file("f.af-continue", "")
+    let record = JournalFile(beside: path, user: geteuid() + 1)
+    #expect(record.isForeign && !record.isAbsent)
+    let journal = try #require(PartialFileJournal(Data("ETag: \"v1\"\n".utf8), fileSize: 0))
+    #expect(!record.write(journal))
+    record.remove()
+    #expect(content("f.af-continue")?.isEmpty == true)
+  }
+
   @Test("-d writes no record over a file of the user, but takes another name")
   func ownRecordOfSuggestedName() async throws {
     let own = "ETag: \"mine\"\nContent-Length: 7\n"

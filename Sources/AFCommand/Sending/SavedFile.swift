@@ -276,8 +276,15 @@ struct Resumption: Sendable {
       throw UsageError("'\(path)' is not a file that can be continued.")
     }
     location = PrivateFile.destination(of: path)
+    let journal = JournalFile(beside: location)
+    // Without it all bytes would count, and the rest of another version could be appended to them.
+    if exists, information.st_size > 0, journal.isForeign {
+      throw UsageError(
+        "'\(journal.path)' belongs to another user, so the version of '\(path)' is not known. "
+          + "Leave out --continue to get the whole file, or remove the journal to append to any version.")
+    }
     // A file that appears while the response is awaited belongs to another run, and is not replaced either.
-    part = FilePart(size: exists ? Int64(information.st_size) : 0, journal: JournalFile(beside: location))
+    part = FilePart(size: exists ? Int64(information.st_size) : 0, journal: journal)
     self.path = path
   }
 
@@ -348,21 +355,47 @@ struct FilePart: Sendable, Equatable {
 }
 
 /// The file next to a partial file, which has its journal. A file that has its name and no journal is the user's: it is
-/// neither read, nor replaced, nor removed, and neither is a link, a file of another user, or one with a second name.
-/// An empty file counts as none, because a full disk leaves one.
+/// neither read, nor replaced, nor removed, and neither is a link or a file of another user. An empty file counts as
+/// none, because a full disk leaves one.
 struct JournalFile: Sendable {
-  private let path: String
+  let path: String
+  private let file: String
+  private let user: uid_t
 
-  init(beside file: String) { path = FileNames.path(beside: file, suffix: FileNames.journalEnding) }
+  /// Makes the journal of a file.
+  ///
+  /// - Parameter user: The user of the process, whose journals are used; tests use another one.
+  init(beside file: String, user: uid_t = geteuid()) {
+    path = FileNames.path(beside: file, suffix: FileNames.journalEnding)
+    self.file = file
+    self.user = user
+  }
+
+  /// Whether another user has made what has the name of the journal. In a shared folder that user could claim that the
+  /// file is of another version than it is.
+  var isForeign: Bool {
+    var information = stat()
+    return lstat(path, &information) == 0 && !isOwn(information)
+  }
+
+  /// Returns whether an entry belongs to the user, or to the owner of the partial file, who may change its bytes
+  /// anyway: an administrator continues the files of others, and some file systems show one owner for all files.
+  private func isOwn(_ information: stat) -> Bool {
+    if information.st_uid == user { return true }
+    var beside = stat()
+    // A second name may be the one that its owner has given it.
+    return information.st_nlink == 1 && lstat(file, &beside) == 0 && beside.st_mode & S_IFMT == S_IFREG
+      && beside.st_uid == information.st_uid
+  }
 
   /// Whether nothing but an empty file has the name of the journal.
   var isAbsent: Bool {
     var information = stat()
-    return lstat(path, &information) != 0 ? errno == ENOENT : Self.isEmpty(information)
+    return lstat(path, &information) != 0 ? errno == ENOENT : isEmpty(information)
   }
 
-  private static func isEmpty(_ information: stat) -> Bool {
-    information.st_mode & S_IFMT == S_IFREG && information.st_size == 0
+  private func isEmpty(_ information: stat) -> Bool {
+    information.st_mode & S_IFMT == S_IFREG && information.st_size == 0 && isOwn(information)
   }
 
   /// Reads the journal; `nil` if there is none.
@@ -398,7 +431,7 @@ struct JournalFile: Sendable {
   func remove() {
     var information = stat()
     guard lstat(path, &information) == 0 else { return }
-    if Self.isEmpty(information) || read(fileSize: 0) != nil { unlink(path) }
+    if isEmpty(information) || read(fileSize: 0) != nil { unlink(path) }
   }
 
   /// Writes lines. New ones reach the disk before bytes of the file count. A part of a line is removed again, because
@@ -421,15 +454,14 @@ struct JournalFile: Sendable {
     }
   }
 
-  /// Opens a regular file of this user, not what a link points to. In a shared folder another user could claim that the
-  /// file is of another version than it is.
+  /// Opens a regular file of this user, not what a link points to.
   private func open(_ flags: Int32) -> FileHandle? {
     let descriptor = Glibc.open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o666)
     guard descriptor >= 0 else { return nil }
     let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
     var information = stat()
     guard fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG,
-      information.st_uid == geteuid(), information.st_nlink == 1
+      isOwn(information)
     else { return nil }
     return handle
   }
