@@ -305,6 +305,13 @@ import Testing
     #expect(!record(of: geteuid()).isForeign)
   }
 
+  @Test("A new record is written whatever owner the file system shows, so that no empty file is left")
+  func newRecord() throws {
+    let journal = try #require(PartialFileJournal(Data("ETag: \"v1\"\n".utf8), fileSize: 0))
+    #expect(JournalFile(beside: path, user: geteuid() + 1).write(journal))
+    #expect(JournalFile(beside: path).read(fileSize: 0)?.validator == "\"v1\"")
+  }
+
   @Test("An empty file of another user with the name of a record is neither replaced nor removed")
   func foreignEmptyFile() throws {
     _ = try folder.file("f.af-continue", "")

@@ -454,14 +454,15 @@ struct JournalFile: Sendable {
     }
   }
 
-  /// Opens a regular file of this user, not what a link points to.
+  /// Opens a regular file of this user, not what a link points to. A new file is one, whatever owner the file system
+  /// shows.
   private func open(_ flags: Int32) -> FileHandle? {
     let descriptor = Glibc.open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o666)
     guard descriptor >= 0 else { return nil }
     let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
     var information = stat()
     guard fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG,
-      isOwn(information)
+      flags & O_EXCL != 0 || isOwn(information)
     else { return nil }
     return handle
   }
