@@ -150,12 +150,16 @@ import Testing
   /// Files of which one is written while a removal runs.
   private final class HeldFiles: EntryFiles {
     let location = "/memory/\(UUID().uuidString)"
-    let isWriting = Latch()
+    let (isWriting, isWritten) = (Latch(), Latch())
     /// Signalled when the removal has come to the files, when the file has its name, and when the removal has returned.
     let (isRemoving, isStored, hasReturned) = (
       DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
     )
     private let stored = Mutex<Set<String>>([])
+    /// The time in seconds for which the write waits until the removal has returned.
+    private let patience: Double
+
+    init(patience: Double) { self.patience = patience }
 
     var names: Set<String> { stored.withLock { $0 } }
 
@@ -170,7 +174,8 @@ import Testing
       stored.withLock { _ = $0.insert(name) }
       isStored.signal()
       // A removal that does not wait for the file returns now, and one that waits does not.
-      _ = hasReturned.wait(timeout: .now() + 0.2)
+      _ = hasReturned.wait(timeout: .now() + patience)
+      isWritten.open()
       return true
     }
     func remove(_ name: String) -> Bool {
@@ -181,19 +186,25 @@ import Testing
     func touch(_ name: String) {}
   }
 
-  @Test(
-    "A response that is removed while its file is written has no file afterwards", arguments: [true, false])
-  func removedWhileWritten(removesAll: Bool) async throws {
-    let files = HeldFiles()
+  /// Returns a cache that is writing the file of a response.
+  private func writing(_ request: URLRequest, to files: HeldFiles) async throws -> HTTPCache {
     let cache = HTTPCache(
       memoryCapacity: 0, diskCapacity: 1 << 24, files: { files }, clock: { 1_800_000_000 })
-    let request = try URLRequest(url: "http://a.test/x", method: .get)
     let response = try #require(
       HTTPURLResponse(
         url: try #require(request.url), statusCode: 200, httpVersion: nil,
         headerFields: ["Cache-Control": "max-age=60"]))
     cache.storeCachedResponse(CachedURLResponse(response: response, data: Data("one".utf8)), for: request)
     await files.isWriting.wait()
+    return cache
+  }
+
+  @Test(
+    "A response that is removed while its file is written has no file afterwards", arguments: [true, false])
+  func removedWhileWritten(removesAll: Bool) async throws {
+    let files = HeldFiles(patience: 0.2)
+    let request = try URLRequest(url: "http://a.test/x", method: .get)
+    let cache = try await writing(request, to: files)
     let names = await onAThread(cache) { cache in
       if removesAll { cache.removeAllCachedResponses() } else { cache.removeCachedResponse(for: request) }
       _ = files.isStored.wait(timeout: .now() + 60)
@@ -201,6 +212,19 @@ import Testing
       return files.names
     }
     #expect(names.isEmpty, "a process that ends now would find it again")
+  }
+
+  @Test("A request that invalidates a response does not wait for the file that is being written")
+  func invalidatedWhileWritten() async throws {
+    let files = HeldFiles(patience: 30)
+    let cache = try await writing(try URLRequest(url: "http://a.test/x", method: .get), to: files)
+    let session = Session.retained(fake: FakeTransport(), configuration: .cached(by: cache))
+    #expect(await session.request("http://a.test/x", method: .post).end().error == nil)
+    #expect(!files.isWritten.isOpen, "a slow disk would stop all requests of the loop")
+    files.hasReturned.signal()
+    await files.isWritten.wait()
+    cache.settle()
+    #expect(files.names.isEmpty, "the response would be used")
   }
 
   @Test("A removed response is not used although its file remains") func unremovableFile() async throws {

@@ -20,8 +20,8 @@ final class CacheStorage: Sendable {
   /// The responses in memory and the index of the files, for any thread.
   private let state: Mutex<State>
   private let openFiles: @Sendable () -> (any EntryFiles)?
-  /// The serial queue that writes and removes files. ``settle()`` waits for it, and so do removals while a file is
-  /// written that they concern: the file gets its name at the end.
+  /// The serial queue that writes and removes files. ``settle()`` waits for it, and so do removals by the caller of
+  /// the library while a file is written that they concern: the file gets its name at the end.
   private let writer: DispatchQueue
   /// Whether the storage is known to be empty without opening the folder; read for each request.
   private let isKnownEmpty: Atomic<Bool>
@@ -223,7 +223,12 @@ final class CacheStorage: Sendable {
     }
   }
 
-  func remove(_ key: CacheKey, inAllPartitions: Bool = false) {
+  /// Removes the responses for a URL. The file of one that is being written is removed when it is complete.
+  ///
+  /// - Parameters:
+  ///   - inAllPartitions: Whether the partition of the key does not count.
+  ///   - waits: Whether to wait for that file. The loop's thread must not, because the disk may be slow.
+  func remove(_ key: CacheKey, inAllPartitions: Bool = false, waits: Bool) {
     // A process that is killed after this must not find it again: not on the queue.
     open()
     let (gone, files, isWriting) = state.withLock { state in
@@ -233,7 +238,7 @@ final class CacheStorage: Sendable {
     }
     for id in gone { files?.remove(id.name) }
     removeFiles(gone, files)
-    if isWriting { settle() }
+    if waits, isWriting { settle() }
   }
 
   /// Removes the files of a URL that other processes have written. One listing of the folder serves all URLs that wait

@@ -124,11 +124,11 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
     storedResponses.put(stored, askedAfter: nil)
   }
 
-  /// Removes all variants for the URL of a request, including those that only one session may use. Files that other
-  /// processes have written are removed in the background.
+  /// Removes all variants for the URL of a request, including those that only one session may use. Waits if the file of
+  /// one is being written. Files that other processes have written are removed in the background.
   public override func removeCachedResponse(for request: URLRequest) {
     guard let key = (request.url?.absoluteString).flatMap({ CacheKey($0) }) else { return }
-    storedResponses.remove(key, inAllPartitions: true)
+    storedResponses.remove(key, inAllPartitions: true, waits: true)
     storedResponses.removeUnknownFiles(of: key.hash)
   }
 
@@ -202,6 +202,6 @@ extension HTTPCache: ResponseStore {
   }
   package func noteRemoval(of hash: UInt64) -> Bool { storedResponses.noteRemoval(of: hash) }
   package func remove(_ key: CacheKey, inAllPartitions: Bool) {
-    storedResponses.remove(key, inAllPartitions: inAllPartitions)
+    storedResponses.remove(key, inAllPartitions: inAllPartitions, waits: false)
   }
 }
