@@ -55,12 +55,19 @@ package final class EntryFolder: EntryFiles {
   package var location: String { path }
 
   package func list() -> [EntryFile]? {
+    let (files, isWhole) = listed()
+    return isWhole ? files : nil
+  }
+
+  package func listUntilError() -> [EntryFile] { listed().files }
+
+  private func listed() -> (files: [EntryFile], isWhole: Bool) {
     var files: [EntryFile] = []
-    let isListed = visit { name, status in
+    let isWhole = visit { name, status in
       guard !name.hasPrefix(".") else { return }
       files.append(EntryFile(name: name, size: Int(status.st_size), used: Int64(status.st_mtim.tv_sec)))
     }
-    return isListed ? files : nil
+    return (files, isWhole)
   }
 
   package func removeLeftovers() { _ = visit { _, _ in } }

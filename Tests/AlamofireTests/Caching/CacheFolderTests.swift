@@ -15,6 +15,8 @@ import Testing
       var files: [String: Data] = [:]
       var canRead = true
       var canList = true
+      /// The number of files before the error of a listing.
+      var listedBeforeError = 0
       var canChange = true
       var readBytes = 0
     }
@@ -29,6 +31,11 @@ import Testing
         guard state.canList else { return nil }
         return state.files.map { EntryFile(name: $0.key, size: $0.value.count, used: 1) }
       }
+    }
+    func listUntilError() -> [EntryFile] {
+      if let whole = list() { return whole }
+      let count = state.withLock { $0.listedBeforeError }
+      return names.prefix(count).map { EntryFile(name: $0, size: 1, used: 1) }
     }
     func read(_ name: String) -> EntryReading { read(name, upTo: .max) }
     func read(_ name: String, upTo count: Int) -> EntryReading {
@@ -284,6 +291,30 @@ import Testing
     #expect(await get(second, "three") == "three")
     #expect(await get(second, "three", path: "unknown-to-the-first") == "three")
     #expect(await get(second, "three", path: "z") == "two", "it was stored since")
+  }
+
+  @Test("A cache that is emptied removes the files that it knows, also if the folder cannot be listed")
+  func unlistableKnownFiles() async throws {
+    let first = cache()
+    for path in ["x", "y"] { #expect(await get(first, "one", path: path) == "one") }
+    #expect(files.names.count == 2)
+    files.set { $0.canList = false }
+    first.removeAllCachedResponses()
+    #expect(files.names.isEmpty, "the next process would use them")
+  }
+
+  @Test("A cache that is emptied removes the files before the error of a listing, also of other processes")
+  func brokenListing() async throws {
+    let first = cache()
+    for path in ["x", "y", "z"] { #expect(await get(first, "one", path: path) == "one") }
+    let last = try #require(files.names.last)
+    files.set { ($0.canList, $0.listedBeforeError) = (false, 2) }
+    let second = cache()
+    second.removeAllCachedResponses()
+    #expect(files.names == [last], "the next process would use them")
+    files.set { $0.canList = true }
+    #expect(await get(second, "two", path: "z") == "two" && files.names.count == 1, "the last file stays")
+    #expect(await get(cache(), "three", path: "z") == "two", "it was stored since")
   }
 
   // MARK: Variants

@@ -60,6 +60,23 @@ import Testing
     #expect(folder.list()?.count == 4)
   }
 
+  @Test("The files before the error of a listing are found") func beginningOfListing() throws {
+    for number in 0..<4 { _ = try temporary.write([1], "stored-\(number)") }
+    let read = TrackedMutex(0)
+    let broken = EntryFolder(path: temporary.path) { folder in
+      let name = EntryFolder.readName(folder)
+      let isBroken = read.withLock { read in
+        if name?.hasPrefix("stored") == true { read += 1 }
+        return read > 2
+      }
+      guard isBroken else { return name }
+      errno = EIO
+      return nil
+    }
+    #expect(try #require(broken).listUntilError().count == 2)
+    #expect(folder.listUntilError().count == 4)
+  }
+
   @Test(
     "A file is flushed before it replaces an earlier one, which stays if that fails", arguments: [0, EIO])
   func flush(code: Int32) throws {

@@ -268,12 +268,14 @@ final class CacheStorage: Sendable {
 
   func removeAll() {
     open()
-    let files = state.withLock { state in
-      state.index.removeAll()
+    let (known, opened, isOpen) = state.withLock { state in
+      let known = state.index.removeAll()
       note(state)
-      return state.files
+      return (known, state.files, state.isOpen)
     }
-    files?.removeAll()
+    // A folder that cannot be listed is not open, and has files nevertheless.
+    let files = isOpen ? opened : openFiles().map { CacheFiles($0) }
+    files?.removeAll(known)
     settle()
   }
 
@@ -437,10 +439,14 @@ struct CacheFiles: Sendable {
     }
   }
 
-  /// Removes all responses; other files stay.
-  func removeAll() {
-    guard let found = files.list() else { return failed.addAll(in: files.location) }
-    for file in found where EntryID(name: file.name) != nil { remove(file.name) }
+  /// Removes all responses; other files stay. Without a whole listing, the next process uses those that stay.
+  ///
+  /// - Parameter known: Responses that are removed also if they are not listed.
+  func removeAll(_ known: [EntryID]) {
+    let whole = files.list()
+    if whole == nil { failed.addAll(in: files.location) }
+    let found = (whole ?? files.listUntilError()).map(\.name).filter { EntryID(name: $0) != nil }
+    for name in Set(found).union(whole == nil ? known.map(\.name) : []) { remove(name) }
   }
 
   func touch(_ name: String) { files.touch(name) }

@@ -237,13 +237,15 @@ package struct CacheIndex: Sendable {
   /// Forgets one. Returns the file to remove, if there is one.
   package mutating func remove(_ id: EntryID) -> [EntryID] { drop(id) }
 
-  /// Forgets everything.
-  package mutating func removeAll() {
+  /// Forgets everything. Returns the files to remove.
+  @discardableResult package mutating func removeAll() -> [EntryID] {
+    let gone = Array(disk.ids) + pending.keys.filter { !disk.contains($0) }
     let (serial, log) = (lastSerial, removals)
     self = CacheIndex(memoryCapacity: memory.capacity, diskCapacity: disk.capacity)
     lastSerial = serial
     removals = log
     removals.noteAll()
+    return gone
   }
 
   /// Adds the files that were found when the folder is opened. Returns those to remove: among them all that were

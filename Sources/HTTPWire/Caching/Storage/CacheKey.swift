@@ -120,6 +120,8 @@ package protocol EntryFiles: Sendable {
   /// Returns all files, with their sizes in bytes and the second since 1970 of their last use. `nil` if they cannot
   /// be listed now, for example without a free descriptor.
   func list() -> [EntryFile]?
+  /// Returns all files, or the ones before an error.
+  func listUntilError() -> [EntryFile]
   /// Removes files that killed processes have not completed.
   func removeLeftovers()
   func read(_ name: String) -> EntryReading
@@ -134,6 +136,8 @@ package protocol EntryFiles: Sendable {
 }
 
 extension EntryFiles {
+  package func listUntilError() -> [EntryFile] { list() ?? [] }
+
   package func removeLeftovers() {}
 
   package func read(_ name: String, upTo count: Int) -> EntryReading {
