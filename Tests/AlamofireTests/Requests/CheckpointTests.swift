@@ -89,33 +89,40 @@ import Testing
   }
 
   /// Returns the response with the bytes of the file from `start` on. It waits for the gate after some bytes.
-  private func reply(from start: Int = 0, waitingAfter count: Int, for gate: Gate) -> Reply {
+  ///
+  /// - Parameter status: The status if the response has all bytes.
+  private func reply(
+    from start: Int = 0, status: Int = 200, waitingAfter count: Int, for gate: Gate
+  ) -> Reply {
     let bytes = Array(file.bytes)
     var reply = Reply(
       body: .parts([
         .bytes(Array(bytes[start..<start + count])), .gate(gate), .bytes(Array(bytes[(start + count)...])),
       ])
     ).framed(.contentLength).with(header: "ETag", value: "\"v1\"")
-    guard start > 0 else { return reply }
-    reply.status = 206
+    reply.status = start > 0 ? 206 : status
+    guard reply.status == 206 else { return reply }
     return reply.with(header: "Content-Range", value: "bytes \(start)-\(bytes.count - 1)/\(bytes.count)")
   }
 
   /// Begins a download that has a checkpoint at 120,000 bytes, then breaks off, and is retried. Returns when the server
   /// has the request of the retry.
   ///
-  /// - Parameter data: The resume data of 50,000 bytes from which the download is continued; `nil` for a new download.
+  /// - Parameters:
+  ///   - data: The resume data of 50,000 bytes from which the download is continued; `nil` for a new download.
+  ///   - isRange: Whether the caller asks for a range, which has all bytes.
   private func retried(
-    resuming data: Data?, _ server: HTTPTestServer, retry: Reply
+    resuming data: Data?, isRange: Bool = false, _ server: HTTPTestServer, retry: Reply
   ) async throws -> (request: DownloadRequest, checkpoint: Data, retry: RecordedRequest) {
     let (start, gate, arrived) = (data == nil ? 0 : 50_000, Gate(), Latch())
     server.enqueue(
-      reply(from: start, waitingAfter: 120_000 - start, for: gate)
+      reply(from: start, status: isRange ? 206 : 200, waitingAfter: 120_000 - start, for: gate)
         .with(effect: .closeAfterBody(bytes: 130_000 - start)), retry)
     let spy = SpyInterceptor(retries: 1)
+    let headers: HTTPHeaders? = isRange ? ["Range": "bytes=0-"] : nil
     let request =
       data.map { session.download(resumingWith: $0, interceptor: spy) }
-      ?? session.download(server.url("/file"), interceptor: spy)
+      ?? session.download(server.url("/file"), headers: headers, interceptor: spy)
     request.downloadProgress(queue: .global()) { if $0.completedUnitCount >= 120_000 { arrived.open() } }
     request.resume()
     await arrived.wait()
@@ -143,6 +150,22 @@ import Testing
     defer { response.removeFile() }
     #expect(try response.fileURL.map { try Data(contentsOf: $0) } == bytes)
     #expect(try content(checkpoint) == nil, "the download is complete")
+  }
+
+  @Test(
+    "A retry that completes a new download with another status leaves no file of its checkpoint",
+    arguments: [203, 206])
+  func otherStatus(status: Int) async throws {
+    let (server, gate) = (try HTTPTestServer(routes: .none), Gate())
+    gate.open()
+    let (request, checkpoint, _) = try await retried(
+      resuming: nil, isRange: status == 206, server, retry: reply(status: status, waitingAfter: 1, for: gate))
+    let response = await request.ended()
+    defer { response.removeFile() }
+    #expect(response.response?.statusCode == status)
+    #expect(try response.fileURL.map { try Data(contentsOf: $0) } == file.bytes)
+    #expect(response.resumeData == nil, "the download is complete")
+    #expect(try content(checkpoint) == nil, "the file would stay for ever")
   }
 
   @Test("A retry of a resumed download continues from its checkpoint") func retryOfResumed() async throws {

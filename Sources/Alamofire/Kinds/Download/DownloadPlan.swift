@@ -363,7 +363,9 @@ final class DownloadPlan: Sendable {
       left.removePart()
       removeUnadoptedPart()
     }
-    if left.head?.status == 200 || left.extendsPart { replaceCheckpoint(with: nil) }
+    // A range that the caller has asked for, or a copy that a proxy has changed, completes the download, too.
+    let isComplete = left.head.map { (200..<300).contains($0.status) } ?? false
+    if isComplete || left.extendsPart { replaceCheckpoint(with: nil) }
     // Without a head no bytes were written, as for the body of a redirect that is not followed.
     if left.head == nil {
       let path = left.part == nil ? left.file.path : left.transfer?.pagePath ?? left.file.path
