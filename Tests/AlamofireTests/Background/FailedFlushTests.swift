@@ -252,6 +252,25 @@ import Testing
     #expect(restored.completed == nil && restored.part == nil)
   }
 
+  @Test(
+    "On a full disk, the journal of a request that is sent again has the room of the outcome",
+    arguments: ["file", "journal"])
+  func renewedOnFullDisk(filling: String) throws {
+    files.isFailing = false
+    let transfer = try begun()
+    try transfer.noteCompleted()
+    let (file, journal) = (transfer.names.file, transfer.names.journal)
+    files.filling = filling == "file" ? file : journal
+    transfer.beginAgain()
+    files.filling = nil
+    #expect(transfer.isDescribed, "the body of an upload is known only from the journal")
+    #expect(files.size(of: file) == nil)
+    #expect(files.removed.contains { $0.name == journal } == (filling == "journal"))
+    let restored = try restored()
+    #expect(restored.request?.url == URL(string: "http://127.0.0.1:1/"))
+    #expect(restored.completed == nil && restored.part == nil)
+  }
+
   @Test("The body of an upload that cannot be flushed is not sent", arguments: [true, false])
   func unflushedBody(isFailing: Bool) throws {
     files.isFailing = isFailing
@@ -345,6 +364,7 @@ private final class UnflushableFiles: TransferFiles {
     var removed: [(name: String, isOnLoop: Bool)] = []
     var ignoresRemovals = false
     var recordFault: RecordFault?
+    var filling: String?
   }
 
   /// Whether the code stands for the loop, which must not wait for the removal of a file.
@@ -363,6 +383,12 @@ private final class UnflushableFiles: TransferFiles {
     get { state.withLock { $0.recordFault } }
     set { state.withLock { $0.recordFault = newValue } }
   }
+  /// The file that leaves no room for another one; `nil` if there is room.
+  var filling: String? {
+    get { state.withLock { $0.filling } }
+    set { state.withLock { $0.filling = newValue } }
+  }
+  private var isFull: Bool { filling.map { files.size(of: $0) != nil } ?? false }
   /// Whether files stay although they are removed.
   var ignoresRemovals: Bool {
     get { state.withLock { $0.ignoresRemovals } }
@@ -387,8 +413,10 @@ private final class UnflushableFiles: TransferFiles {
   func read(_ name: String) -> Data? { files.read(name) }
   func size(of name: String) -> Int64? { files.size(of: name) }
   func changed(_ name: String) -> Int64? { files.changed(name) }
-  func make(_ name: String, _ bytes: Data) -> Int32? { files.make(name, bytes) }
-  func replace(_ name: String, by bytes: Data) -> Int32? { files.replace(name, by: bytes) }
+  func make(_ name: String, _ bytes: Data) -> Int32? { isFull ? ENOSPC : files.make(name, bytes) }
+  func replace(_ name: String, by bytes: Data) -> Int32? {
+    isFull ? ENOSPC : files.replace(name, by: bytes)
+  }
   func append(_ bytes: Data, to name: String, at length: Int) -> Int32? {
     switch recordFault {
     case nil: return files.append(bytes, to: name, at: length)

@@ -116,17 +116,42 @@ extension BackgroundTransfer {
   }
 
   /// Replaces the journal by one of a transfer that has not begun, in one step: a process that ends now leaves the
-  /// earlier outcome or the request. Returns `nil` if that fails.
-  func replaceJournal(
-    _ files: any TransferFiles, _ description: TransferDescription, _ upload: StoredUpload?,
+  /// earlier outcome or the request. Then the file and the response are removed, which the earlier journal counted.
+  ///
+  /// - Parameter description: The transfer; `nil` if it gets no journal.
+  /// - Returns: The journal; `nil` if there is none, because it cannot be written.
+  func renewJournal(
+    _ files: any TransferFiles, _ description: TransferDescription?, _ upload: StoredUpload?,
     hasOwnOptions: Bool
   ) -> TransferJournal? {
+    let records = description.map { Self.records($0, upload, hasOwnOptions: hasOwnOptions) }
+    guard let records, let lines = Journal.standard.lines(of: records) else {
+      files.remove(names.journal)
+      removeOutcome(files)
+      return nil
+    }
+    var isWritten = files.replace(names.journal, by: lines) == nil
+    removeOutcome(files)
+    // On a full disk there may be room for it only now, and else only instead of the earlier one.
+    if !isWritten { isWritten = files.replace(names.journal, by: lines) == nil }
+    if !isWritten {
+      files.remove(names.journal)
+      isWritten = files.make(names.journal, lines) == nil
+    }
+    return isWritten ? TransferJournal(records, written: names.journal, size: lines.count) : nil
+  }
+
+  private static func records(
+    _ description: TransferDescription, _ upload: StoredUpload?, hasOwnOptions: Bool
+  ) -> [JournalRecord] {
     var records = [JournalRecord.described(description)]
     if hasOwnOptions { records.append(.configured) }
     if let upload { records.append(.uploading(upload, mayBeComplete: true)) }
-    guard let lines = Journal.standard.lines(of: records), files.replace(names.journal, by: lines) == nil
-    else { return nil }
-    return TransferJournal(records, written: names.journal, size: lines.count)
+    return records
+  }
+
+  private func removeOutcome(_ files: any TransferFiles) {
+    for name in [names.file, names.answer] { files.remove(name) }
   }
 
   package func noteMoved() { note(.moved) }

@@ -443,10 +443,7 @@ package final class BackgroundTransfer: Sendable {
     // files were removed.
     let description = state.isOpen || isRestored ? state.stored?.description : nil
     let hasOwnOptions = state.hasOwnOptions || state.stored?.hasOwnOptions == true
-    let journal = description.flatMap { replaceJournal(files, $0, upload, hasOwnOptions: hasOwnOptions) }
-    if journal == nil { files.remove(names.journal) }
-    // After the journal, which counts them.
-    for name in [names.file, names.answer] { files.remove(name) }
+    let journal = renewJournal(files, description, upload, hasOwnOptions: hasOwnOptions)
     state = TransferState(
       phase: .open, run: state.run, earliestBegin: state.earliestBegin, hasTurn: state.hasTurn,
       hasOwnOptions: hasOwnOptions)
