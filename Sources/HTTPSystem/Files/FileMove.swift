@@ -52,10 +52,11 @@ package enum FileMove {
 
   /// The entry at the target of an earlier move.
   package enum TargetEntry: Sendable {
+    /// The moved file has gone: nothing is there, or a link or a folder that only this user can have put there.
     case missing
     /// A file that may be the moved one.
     case file
-    /// An entry that is not the moved file.
+    /// An entry that is not the moved file, and that others may have put there.
     case other
   }
 
@@ -64,10 +65,17 @@ package enum FileMove {
   package static func entry(at target: String) -> TargetEntry {
     var (file, parent) = (stat(), stat())
     guard lstat(target, &file) == 0 else { return .missing }
-    guard file.st_mode & S_IFMT == S_IFREG else { return .other }
-    // In a folder without the sticky bit, anyone could replace the file anyway, and some file systems have no owners.
-    let isShared = stat(folder(of: target), &parent) == 0 && parent.st_mode & 0o1002 == 0o1002
-    return isShared && file.st_uid != geteuid() ? .other : .file
+    let isOwn = file.st_uid == geteuid()
+    let hasParent = stat(folder(of: target), &parent) == 0
+    switch file.st_mode & S_IFMT {
+    case S_IFREG:
+      // In a folder without the sticky bit, anyone could replace the file anyway, and some file systems have no owners.
+      return !isOwn && hasParent && parent.st_mode & 0o1002 == 0o1002 ? .other : .file
+    case S_IFLNK, S_IFDIR:
+      // A handler that has moved the file away may have left a link to it, or a folder with its content.
+      return isOwn && hasParent && parent.st_mode & 0o022 == 0 ? .missing : .other
+    default: return .other
+    }
   }
 
   private static func folder(of target: String) -> String {

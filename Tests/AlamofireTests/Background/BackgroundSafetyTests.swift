@@ -180,6 +180,20 @@ import Testing
     #expect(await fixture.isEmptied())
   }
 
+  @Test("A file that the handler may have replaced is not sent for again", arguments: [true, false])
+  func takenFile(isLink: Bool) throws {
+    let folder = fixture.folder["private"].path
+    let target = folder + "/model"
+    try #require(mkdir(folder, 0o700) == 0)
+    try #require((isLink ? symlink("model-7", target) : mkdir(target, 0o700)) == 0)
+    try write([
+      .described(description(.download, "GET", "http://127.0.0.1:1/")),
+      .responded(StoredHead(Self.head()), offset: 0, boot: boot), .completed(size: 3),
+      .moving(to: target, options: 0), .moved, .delivering,
+    ])
+    #expect(try #require(transfers().restore().first).completed?.phase == .moved(to: target))
+  }
+
   @Test("A response whose body is lost is not delivered without it", arguments: ["POST", "PUT"])
   func lostBody(method: String) async throws {
     let server = try HTTPTestServer(routes: .none)
