@@ -248,7 +248,7 @@ import Testing
     try #require(restored.count == 3)
     let calls = Recorder<Bool>()
     second.whenRestoredEnded { calls.add(true) }
-    #expect(restored.allSatisfy(\.awaitsOptions))
+    #expect(restored.allSatisfy { $0.awaitsOptions })
     restored[0].remove()
     #expect(calls.count == 0, "the others may be resumed next")
     restored[1].noteResumed()

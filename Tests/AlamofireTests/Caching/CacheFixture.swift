@@ -72,7 +72,8 @@ struct CacheFixture {
 /// A POST whose head has arrived, and whose body is held back.
 struct OpenPost {
   let request: DataRequest
-  private let (isShown, mayEnd) = (Latch(), Latch())
+  private let isShown = Latch()
+  private let mayEnd = Latch()
 
   /// Sends the request.
   ///

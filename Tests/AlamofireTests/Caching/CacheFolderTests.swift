@@ -197,9 +197,10 @@ import Testing
   private func writing(_ request: URLRequest, to files: HeldFiles) async throws -> HTTPCache {
     let cache = HTTPCache(
       memoryCapacity: 0, diskCapacity: 1 << 24, files: { files }, clock: { 1_800_000_000 })
+    let url = try #require(request.url)
     let response = try #require(
       HTTPURLResponse(
-        url: try #require(request.url), statusCode: 200, httpVersion: nil,
+        url: url, statusCode: 200, httpVersion: nil,
         headerFields: ["Cache-Control": "max-age=60"]))
     cache.storeCachedResponse(CachedURLResponse(response: response, data: Data("one".utf8)), for: request)
     await files.isWriting.wait()

@@ -30,7 +30,7 @@ private final class SlowMonitor: EventMonitor {
     ends.add("cancel")
   }
   func request(_ request: Request, didCancelTask task: URLSessionTask) { ends.add("cancel task") }
-  func request(_ request: Request, didGatherMetrics metrics: URLSessionTaskMetrics) { ends.add("metrics") }
+  func request(_ request: Request, didGatherMetrics metrics: TaskMetrics) { ends.add("metrics") }
   func request(_ request: Request, didCompleteTask task: URLSessionTask, with error: AFError?) {
     ends.add("complete task")
   }
