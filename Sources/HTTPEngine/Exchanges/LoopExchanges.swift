@@ -156,9 +156,10 @@ final class LoopExchanges {
   /// Lets a suspended exchange give up its place in the limits of its host. It enters the queue when it is resumed.
   private func withhold(_ exchange: Exchange) {
     exchange.phase = .withheld
-    // The time until then belongs to the queue.
+    // Its start shows whether its token was refilled since. The time from now on belongs to the queue.
+    let next = hostQueues.remove(exchange, multiplexes: nil, now, isUnsent: true)
     exchange.timing.started = 0
-    core.startAdmitted(hostQueues.remove(exchange, multiplexes: nil, now, isUnsent: true))
+    core.startAdmitted(next)
   }
 
   private func pool(of request: WireRequest) throws(TransportFailure) -> Pool {

@@ -103,6 +103,23 @@ import Testing
     }
   }
 
+  @Test("An exchange that is suspended while it connects allows none beyond the burst that was used since")
+  func refilledToken() async throws {
+    let rate = TransportOptions.RequestLimits.Rate(perSecond: 10, burst: 5)
+    try await ConnectionFixture.run(connections: 10, { $0.requestLimits.ratePerHost = rate }) { fixture in
+      let (first, _) = try fixture.submit()
+      #expect(first.phase == .connecting)
+      // Its token is refilled long before.
+      fixture.core.state.now += 2_000_000_000
+      let burst = try (2...6).map { try fixture.submit(ticket: $0).0 }
+      #expect(burst.allSatisfy { $0.phase == .connecting }, "the whole burst is there")
+      fixture.core.exchanges.suspend(first)
+      #expect(first.phase == .withheld)
+      let (next, _) = try fixture.submit(ticket: 7)
+      #expect(next.phase == .queued, "it was admitted with a token that was refilled already")
+    }
+  }
+
   @Test("Failures to connect end their exchanges one by one") func failing() async throws {
     try await ConnectionFixture.run(connections: 2) { fixture in
       let count = 1_000
