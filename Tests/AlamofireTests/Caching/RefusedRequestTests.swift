@@ -35,6 +35,19 @@ import Testing
     #expect(await fixture.get().description == "200 one c", "the \(status) must leave the stored response")
   }
 
+  @Test(
+    "A HEAD that fails or is redirected does not remove the stored response of a GET",
+    arguments: [302, 400, 401, 403, 405, 408, 425])
+  func unsupportedHead(status: Int) async {
+    let fixture = CacheFixture(
+      FakeTransport { request, _ in
+        request.method == "GET" ? .cacheable("one", "public, max-age=600") : .status(status)
+      })
+    #expect(await fixture.get().description == "200 one n")
+    #expect(await fixture.get(method: .head, policy: .reloadIgnoringLocalCacheData).status == status)
+    #expect(await fixture.get().description == "200 one c", "the \(status) must leave the stored response")
+  }
+
   @Test("A HEAD still removes a response that is gone", arguments: [404, 410])
   func removingHead(status: Int) async {
     let fixture = CacheFixture(

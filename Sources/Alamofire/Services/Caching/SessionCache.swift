@@ -169,9 +169,7 @@ extension SessionCache {
           requestTime: candidate.requestTime,
           responseTime: candidate.responseTime), replacing: stored, by: candidate.request,
         askedAfter: candidate.removalCount)
-    } else if candidate.head.status < 500,
-      !StorageRules.concernsRequest(candidate.head.status, candidate.request.fields)
-    {
+    } else if Self.concernsStored(candidate, stored.head.status) {
       let updated = Validation.updated(
         stored, byHead: candidate.head, fields: FieldDigests(of: candidate.request.fields),
         requestTime: candidate.requestTime,
@@ -180,6 +178,14 @@ extension SessionCache {
       store.putConfirmed(
         updated, replacing: stored, by: candidate.request, askedAfter: candidate.removalCount)
     }
+  }
+
+  /// Whether the response to a HEAD says something about the stored response of a GET. A server that refuses the HEAD
+  /// may still answer a GET, and so the same statuses as after a GET leave the stored response.
+  private static func concernsStored(_ candidate: CacheCandidate, _ storedStatus: Int) -> Bool {
+    let status = candidate.head.status
+    guard status < 500, !StorageRules.concernsRequest(status, candidate.request.fields) else { return false }
+    return (200..<300).contains(status) || status == 404 || status == 410 || status == storedStatus
   }
 
   private func storeWhole(_ candidate: CacheCandidate) {
