@@ -156,6 +156,48 @@ import Testing
     #expect(try Data(contentsOf: fixture.folder["restored-file"]) == file.bytes)
   }
 
+  /// Leaves the journal of a download that had transport options.
+  private func leaveConfigured(_ server: HTTPTestServer) async throws {
+    try await abandon(after: 40_000) { session in
+      session.download(server.url("/file"), to: fixture.destination("file"))
+        .transportOptions { $0.redirectLimit = 3 }
+    }
+  }
+
+  /// Ends the tasks of a session whose restored request waits for its options. Calls `body` with the request while that
+  /// is ending, and returns the error that its handler gets.
+  private func errorAfterEndOfTasks(_ body: @escaping @Sendable (DownloadRequest) -> Void) async throws
+    -> AFError?
+  {
+    let session = fixture.session(startRequestsImmediately: false)
+    let waiting = try #require(session.restoredRequests.first as? DownloadRequest)
+    let errors = Recorder<AFError?>()
+    let serializer = CallingSerializer { [weak waiting] in
+      if let waiting { body(waiting) }
+    }
+    waiting.response(queue: .global(), responseSerializer: serializer) { errors.add($0.error) }
+    session.session.finishTasksAndInvalidate()
+    let error = await errors.wait(for: 1).first.flatMap { $0 }
+    withExtendedLifetime(session) {}
+    return error
+  }
+
+  @Test(
+    "A restored request that is resumed while it ends with its session's tasks stays for the next session")
+  func resumedInEnd() async throws {
+    let file = StallingFile(size: 60_000, stallingAfter: 40_000)
+    let server = try HTTPTestServer(routes: file.routes)
+    try await leaveConfigured(server)
+    let error = try await errorAfterEndOfTasks { $0.resume() }
+    #expect(error?.isSessionInvalidatedError == true, "\(String(describing: error))")
+    #expect(await fixture.isReleased())
+    let session = makeSession()
+    let restored = try #require(session.restoredRequests.first as? DownloadRequest)
+    #expect(restored.isInitialized && !restored.mayHaveBeenDelivered)
+    #expect(await restored.ended().error == nil)
+    #expect(server.recordedRequests.map { $0.header("Range") } == [nil, "bytes=40000-"])
+  }
+
   @Test("Options that a running request gets are noted, too") func laterOptions() async throws {
     let file = StallingFile(size: 60_000, stallingAfter: 30_000)
     let server = try HTTPTestServer(routes: file.routes)
@@ -169,5 +211,18 @@ import Testing
     #expect(restored.isInitialized, "it was sent without the options that it had")
     #expect(await restored.ended().error == nil)
     #expect(try Data(contentsOf: fixture.folder["restored-file"]) == file.bytes)
+  }
+}
+
+/// A serializer that calls a closure, and fails if its request has.
+private struct CallingSerializer: DownloadResponseSerializerProtocol {
+  let body: @Sendable () -> Void
+
+  func serializeDownload(
+    request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?
+  ) throws -> URL? {
+    body()
+    if let error { throw error }
+    return fileURL
   }
 }

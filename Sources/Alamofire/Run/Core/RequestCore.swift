@@ -189,7 +189,8 @@ package final class RequestCore: Sendable {
     case .start: start(request, sends: true)
     case .finish: start(request, sends: false)
     case .proceed:
-      kind.resumed()
+      // If its session has ended, the request is refused although its run goes on to the handlers.
+      if !isAbandoned { kind.resumed() }
       openGate()
       alignControl()
     case .hold:
