@@ -56,9 +56,11 @@ extension RequestCore {
   }
 
   /// Returns whether the next session with the identifier continues the transfer: this one was released, or the request
-  /// waited for its options, without which it could not come to its end.
+  /// waited for its options, without which it could not come to its end. It does not if the caller cancels the request
+  /// that waits, although its session has ended.
   func leavesToNextSession(_ transfer: BackgroundTransfer) -> Bool {
-    isAbandoned && (session.reasonOfEnd.isSessionDeinitializedError || transfer.awaitsOptions)
+    guard isAbandoned else { return false }
+    return session.reasonOfEnd.isSessionDeinitializedError || transfer.awaitsOptions && !isCancelled
   }
 
   /// Delivers the responses of a background transfer, which is removed when every handler has returned. Without a

@@ -198,6 +198,17 @@ import Testing
     #expect(server.recordedRequests.map { $0.header("Range") } == [nil, "bytes=40000-"])
   }
 
+  @Test("A restored request that is cancelled while it ends with its session's tasks is removed")
+  func cancelledInEnd() async throws {
+    let server = try HTTPTestServer(routes: StallingFile(size: 60_000, stallingAfter: 40_000).routes)
+    try await leaveConfigured(server)
+    let error = try await errorAfterEndOfTasks { $0.cancel() }
+    #expect(error != nil)
+    #expect(await fixture.isReleased())
+    #expect(makeSession().restoredRequests.isEmpty, "the next session has a request that was cancelled")
+    #expect(fixture.files.isEmpty, "\(fixture.files)")
+  }
+
   @Test("Options that a running request gets are noted, too") func laterOptions() async throws {
     let file = StallingFile(size: 60_000, stallingAfter: 30_000)
     let server = try HTTPTestServer(routes: file.routes)
