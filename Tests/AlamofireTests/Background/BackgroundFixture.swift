@@ -16,7 +16,8 @@ struct BackgroundFixture {
   func session(
     delegate: SessionDelegate = SessionDelegate(), isDiscretionary: Bool = false,
     interceptor: (any RequestInterceptor)? = nil, startRequestsImmediately: Bool = true,
-    eventMonitors: [any EventMonitor] = [], configure: (URLSessionConfiguration) -> Void = { _ in }
+    requestSetup: Session.RequestSetup = .lazy, eventMonitors: [any EventMonitor] = [],
+    configure: (URLSessionConfiguration) -> Void = { _ in }
   ) -> Session {
     let folder = folder
     let configuration = URLSessionConfiguration.background(
@@ -29,7 +30,7 @@ struct BackgroundFixture {
     configure(configuration)
     return Session(
       configuration: configuration, delegate: delegate, startRequestsImmediately: startRequestsImmediately,
-      interceptor: interceptor, eventMonitors: eventMonitors)
+      requestSetup: requestSetup, interceptor: interceptor, eventMonitors: eventMonitors)
   }
 
   /// The names of the files in the journal.

@@ -198,6 +198,30 @@ import Testing
     #expect(server.recordedRequests.map { $0.header("Range") } == [nil, "bytes=40000-"])
   }
 
+  @Test("A restored request that waits for its options does not run, also if requests are set up at once")
+  func eagerSetup() async throws {
+    let file = StallingFile(size: 60_000, stallingAfter: 40_000)
+    let server = try HTTPTestServer(routes: file.routes)
+    try await leaveConfigured(server)
+    do {
+      let session = fixture.session(startRequestsImmediately: false, requestSetup: .eager)
+      let waiting = try #require(session.restoredRequests.first as? DownloadRequest)
+      session.cancelAllRequests()
+      #expect(waiting.isInitialized, "it is none of the running requests")
+      let errors = Recorder<AFError?>()
+      waiting.response(queue: .global()) { errors.add($0.error) }
+      session.session.finishTasksAndInvalidate()
+      #expect(await errors.wait(for: 1).first??.isSessionInvalidatedError == true, "it never ends")
+      withExtendedLifetime(session) {}
+    }
+    #expect(await fixture.isReleased())
+    let session = fixture.session(requestSetup: .eager)
+    let restored = try #require(session.restoredRequests.first as? DownloadRequest)
+    let response = await restored.transportOptions { $0.redirectLimit = 3 }.ended()
+    #expect(response.error == nil)
+    #expect(server.recordedRequests.map { $0.header("Range") } == [nil, "bytes=40000-"])
+  }
+
   @Test("A restored request that is cancelled while it ends with its session's tasks is removed")
   func cancelledInEnd() async throws {
     let server = try HTTPTestServer(routes: StallingFile(size: 60_000, stallingAfter: 40_000).routes)

@@ -55,7 +55,7 @@ extension Session {
         core.interceptor(interceptor, of: transfer), shouldAutomaticallyResume),
       downloadable ?? .request(convertible), plan)
     request.core.useIdentifier(of: transfer)
-    request.core.setUp(request, isEager: requestSetup == .eager)
+    setUp(request, transfer)
     return request
   }
 
@@ -95,8 +95,14 @@ extension Session {
       _ = body.resumer(orAdd: resumer)
       request.core.watchResumption()
     }
-    request.core.setUp(request, isEager: requestSetup == .eager)
+    setUp(request, transfer)
     return request
+  }
+
+  private func setUp(_ request: Request, _ transfer: BackgroundTransfer?) {
+    // A restored request that waits for its options counts as running only when it is resumed with them.
+    guard transfer?.lacksOptions != true else { return }
+    request.core.setUp(request, isEager: requestSetup == .eager)
   }
 
   func stream(
