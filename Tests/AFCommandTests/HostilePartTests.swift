@@ -305,11 +305,28 @@ import Testing
     #expect(!record(of: geteuid()).isForeign)
   }
 
-  @Test("A new record is written whatever owner the file system shows, so that no empty file is left")
+  @Test("A new record with the owner of its file is written, continued and removed, whatever the user is")
   func newRecord() throws {
+    _ = try folder.file("f", "01")
     let journal = try #require(PartialFileJournal(Data("ETag: \"v1\"\n".utf8), fileSize: 0))
-    #expect(JournalFile(beside: path, user: geteuid() + 1).write(journal))
+    let record = JournalFile(beside: path, user: geteuid() + 1)
+    #expect(record.write(journal))
     #expect(JournalFile(beside: path).read(fileSize: 0)?.validator == "\"v1\"")
+    let size = content("f.af-continue")?.utf8.count ?? 0
+    record.note(flushed: 2)
+    #expect(content("f.af-continue")?.utf8.count ?? 0 > size, "nothing was appended")
+    record.remove()
+    #expect(names == ["f"])
+  }
+
+  @Test(
+    "A new record for which the file system shows a third owner leaves no file, which would stay for ever")
+  func recordOfThirdOwner() throws {
+    let journal = try #require(PartialFileJournal(Data("ETag: \"v1\"\n".utf8), fileSize: 0))
+    let record = JournalFile(beside: path, user: geteuid() + 1)
+    // Without the file, the owner of the record is neither its owner nor the user.
+    #expect(!record.write(journal))
+    #expect(names == [] && record.isAbsent && !record.isForeign)
   }
 
   @Test("An empty file of another user with the name of a record is neither replaced nor removed")

@@ -454,16 +454,18 @@ struct JournalFile: Sendable {
     }
   }
 
-  /// Opens a regular file of this user, not what a link points to. A new file is one, whatever owner the file system
-  /// shows.
+  /// Opens a regular file of this user, not what a link points to. If the file system shows another owner for a new
+  /// file, it is removed, because nothing could be appended to it, and the next run would not trust it.
   private func open(_ flags: Int32) -> FileHandle? {
     let descriptor = Glibc.open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o666)
     guard descriptor >= 0 else { return nil }
     let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
     var information = stat()
-    guard fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG,
-      flags & O_EXCL != 0 || isOwn(information)
-    else { return nil }
+    guard fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG, isOwn(information)
+    else {
+      if flags & O_EXCL != 0 { unlink(path) }
+      return nil
+    }
     return handle
   }
 }
