@@ -168,6 +168,22 @@ import Testing
     #expect(try content(checkpoint) == nil, "the file would stay for ever")
   }
 
+  @Test(
+    "A retry that is answered without a copy of the file, which a validator rejects, leaves the checkpoint")
+  func rejectedRetry() async throws {
+    let (server, gate) = (try HTTPTestServer(routes: .none), Gate())
+    var notReady = Reply.text("not ready").held(by: gate)
+    notReady.status = 202
+    let (request, checkpoint, _) = try await retried(resuming: nil, server, retry: notReady)
+    request.validate(statusCode: [200, 206])
+    gate.open()
+    let response = await request.ended()
+    defer { response.removeFile() }
+    #expect(response.error?.responseCode == 202 && response.resumeData == checkpoint)
+    #expect(
+      try content(checkpoint)?.prefix(120_000) == file.bytes.prefix(120_000), "the file is there no more")
+  }
+
   @Test("A retry of a resumed download continues from its checkpoint") func retryOfResumed() async throws {
     let (server, gate) = (try HTTPTestServer(routes: .none), Gate())
     gate.open()

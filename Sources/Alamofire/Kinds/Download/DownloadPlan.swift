@@ -363,8 +363,9 @@ final class DownloadPlan: Sendable {
       left.removePart()
       removeUnadoptedPart()
     }
-    // A range that the caller has asked for, or a copy that a proxy has changed, completes the download, too.
-    let isComplete = left.head.map { (200..<300).contains($0.status) } ?? false
+    // A range that the caller has asked for, or a copy that a proxy has changed, completes the download, too. Other
+    // statuses of success have no copy of the file, such as 202 of a server that is not ready.
+    let isComplete = left.head.map { [200, 203, 206].contains($0.status) } ?? false
     if isComplete || left.extendsPart { replaceCheckpoint(with: nil) }
     // Without a head no bytes were written, as for the body of a redirect that is not followed.
     if left.head == nil {
