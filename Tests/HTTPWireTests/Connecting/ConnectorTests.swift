@@ -46,6 +46,9 @@ import Testing
   @Test("Addresses that are tried one after the other alternate as well") func order() {
     let (a, b, c, d) = (Self.v6(1), Self.v6(2), Self.v4(3), Self.v6(4))
     #expect(Connector.alternating([a, b, c, d]) == [a, c, b, d])
+    let (e, f) = (Self.v4(5), Self.v4(6))
+    #expect(
+      Connector.alternating([a, b, d, c, e, f]) == [a, c, b, e, d, f], "each differs from the one before it")
     #expect(Connector.alternating([]) == [])
     #expect(Connector.alternating((0..<40).map { Self.v6($0) } + [c]).count == Connector.mostAttempts)
     #expect(Connector.alternating((0..<40).map { Self.v6($0) } + [c])[1] == c)
