@@ -97,6 +97,30 @@ import Testing
     #expect(slow.end == .complete && fast.end == .complete && peer.session.failure == nil)
   }
 
+  /// Gives up streams within their frames, because nghttp2 itself returns the bytes of frames that begin later.
+  @Test("The rest of a frame of a given up stream is returned to the window of the connection")
+  func givenUp() throws {
+    let peer = try SessionPeer()
+    let content = Self.content(16_384)
+    var granted = 0
+    // The frames have more than the half of 32 MiB.
+    for _ in 0..<1_100 {
+      let request = try #require(try StreamRecorder.open(peer))
+      let stream = try #require(request.stream)
+      peer.flush()
+      peer.respond(200, on: request.id, endsStream: false)
+      let frame = HTTP2TestConnection.bytes(of: .data, flags: 0, stream: request.id, payload: content)
+      peer.send(Array(frame.prefix(10)))
+      #expect(request.received.count == 1)
+      peer.session.reset(stream)
+      peer.send(Array(frame.dropFirst(10)))
+      #expect(request.received.count == 1, "a given up stream has no content")
+      granted += peer.flush().filter { $0.kind == 8 && $0.stream == 0 }.reduce(0) { $0 + Int($1.number) }
+    }
+    #expect(granted >= 16 << 20, "the window of the connection would close, for all streams")
+    #expect(peer.session.failure == nil)
+  }
+
   @Test("The window of a stream grows while its reader keeps pace") func growth() throws {
     let peer = try SessionPeer()
     let request = try #require(try StreamRecorder.open(peer))
