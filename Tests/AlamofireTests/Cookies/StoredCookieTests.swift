@@ -133,6 +133,16 @@ struct StoredCookieTests {
     #expect(fixture.storage.cookies?.count == 3)
   }
 
+  @Test("A cookie of the user is replaced, although it spells the domain differently") func spelling()
+    async throws
+  {
+    let fixture = try CookieFixture(FakeTransport(FakeReply.ok.setting("a=new"), .ok))
+    fixture.put("a", "users", domain: "bücher.test")
+    for _ in 0..<2 { _ = await fixture.session.request("http://xn--bcher-kva.test/").end() }
+    #expect(fixture.sent == ["a=users", "a=new"])
+    #expect(fixture.storage.cookies?.map(\.value) == ["new"], "the storage has both cookies")
+  }
+
   @Test("A value that is canonically equivalent is another value") func canonicalEquivalence() async throws {
     let fixture = try CookieFixture(
       FakeTransport(FakeReply.ok.setting("a=\u{E9}"), FakeReply.ok.setting("a=e\u{301}")))
