@@ -218,6 +218,23 @@ struct CookieStageTests {
     #expect(fixture.sent == [nil, all, nil, some, some, all, nil, all])
   }
 
+  @Test(
+    "SameSite cookies are not sent after a redirect by another site that follows one within the site",
+    arguments: [HTTPMethod.get, .post])
+  func sameSiteAfterDetour(method: HTTPMethod) async throws {
+    let start = FakeReply.ok.setting(
+      "strict=1; SameSite=Strict", "lax=1; SameSite=Lax", "none=1; SameSite=None; Secure", "unset=1")
+    let fixture = try CookieFixture(
+      FakeTransport(
+        start, .redirect(307, to: "https://api.a.test/"), .redirect(307, to: "https://b.test/"),
+        .redirect(307, to: "https://www.a.test/transfer"), .ok))
+    for url in ["https://www.a.test/", "https://www.a.test/go"] {
+      #expect(await fixture.session.request(url, method: method).end().error == nil)
+    }
+    let some = method == .get ? "lax=1; none=1; unset=1" : "none=1; unset=1"
+    #expect(fixture.sent == [nil, "strict=1; lax=1; none=1; unset=1", nil, nil, some])
+  }
+
   @Test("Requests of URLProtocol classes neither send nor store cookies") func protocolClasses() async throws
   {
     let fixture = try CookieFixture(configure: { $0.protocolClasses = [SettingProtocol.self] })
