@@ -85,6 +85,16 @@ struct IdentityOptionTests {
     #expect(delegate.calls.count == 2)
   }
 
+  @Test("The certificate of a request is presented again when redirects lead back to its origin")
+  func ownBack() async throws {
+    let ada = try Self.ada()
+    let fake = FakeTransport(
+      .redirect(302, to: "https://b.test/"), .redirect(302, to: "https://a.test/home"), .text("home"))
+    let request = session(fake).request("https://a.test/").authenticate(with: ClientIdentityCredential(ada))
+    #expect(await request.end().data == Data("home".utf8))
+    #expect(fake.requests.map { $0.profile.options.clientIdentity != nil } == [true, false, true])
+  }
+
   @Test("A delegate that chooses no certificate is not asked again by the next request") func anonymous()
     async throws
   {
