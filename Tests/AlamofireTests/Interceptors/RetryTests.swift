@@ -93,6 +93,24 @@ struct RetryTests {
     #expect(request.error == nil)
   }
 
+  @Test("An error of a retrier about a later attempt is not one of the handler that failed before")
+  func errorAfterRetryOfHandler() async {
+    let fake = FakeTransport(.text("not JSON"), .failure(.connectionLost))
+    // Asked about the handler, the transport, and the handler again.
+    let spy = SpyInterceptor(retry: { _, _, count in
+      switch count {
+      case 1: .retry
+      case 2: .doNotRetryWithError(TestError())
+      default: .doNotRetry
+      }
+    })
+    let request = Session.retained(fake: fake, interceptor: spy).request("http://a.test/")
+    let response = await decoded(request)
+    #expect(fake.requests.count == 2 && spy.retryCount == 3)
+    #expect(response.error?.isRequestRetryError == true)
+    #expect(request.error?.isRequestRetryError == true, "the error did not reach the request")
+  }
+
   @Test("An error of a retrier is thrown by an awaited response") func awaitedError() async {
     let fake = FakeTransport(.text("not JSON"))
     let spy = SpyInterceptor(retry: { _, _, _ in .doNotRetryWithError(TestError()) })
