@@ -195,6 +195,21 @@ import Testing
     socket.cancel()
   }
 
+  @Test("Messages wait for the connection with which a retrier replaces a lost one")
+  func lostConnection() async throws {
+    let fake = FakeSocketSession(interceptor: SpyInterceptor(retries: 1))
+    let (socket, _, lost) = try await fake.connected()
+    defer { socket.cancel() }
+    socket.send(.string("one"))
+    #expect(await lost.events(count: 1) == [.message(.text("one"))])
+    lost.fail()
+    let stream = try await fake.streams.streams.value(1)
+    let results = send(1, over: socket)
+    try await stream.accept()
+    try #require(await results.wait(for: 1) == [nil], "the message was refused instead of queued")
+    #expect(await stream.events(count: 1).count == 1)
+  }
+
   @Test("The first of two closures that wait for a connection counts")
   func closures() async throws {
     let fake = FakeSocketSession()
