@@ -74,7 +74,7 @@ import Testing
     #expect(await events.wait(for: 2) == [.connected(nil), .completed(.timedOut)], "there is no answer")
   }
 
-  @Test("A connection that is suspended while a pong is due is not cut")
+  @Test("A connection that is suspended while a pong is due is not cut before it is resumed")
   func suspendedPong() async throws {
     // On a slow machine, the time for the pong may be over before the connection is suspended.
     for interval in [0.1, 1, 5, 20] {
@@ -87,6 +87,10 @@ import Testing
       guard stream.ends.count == 0 else { continue }
       try await passTime(fake, .pingInterval(interval))
       #expect(stream.ends.count == 0 && events.values == [.connected(nil)])
+      socket.resume()
+      let end = await events.wait(for: 2).last
+      #expect(end == .completed(.timedOut), "a resumed connection waits for a pong again")
+      #expect(stream.events.count == 2, "each ping is sent once")
       return
     }
     Issue.record("the connection was never suspended in time")
