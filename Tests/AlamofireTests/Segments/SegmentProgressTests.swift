@@ -147,7 +147,10 @@ private let KiB = 1024
       }
     }
     let (server, otherServer) = (try file.server(), try other.server())
+    let ends = Recorder<SegmentedDownload.Response>()
     let download = download(server).downloadProgress(queue: queue) { reports.add($0) }
+      .response(queue: queue) { ends.add($0) }
+    let core = download.core
     download.resume()
     await reports.wait(for: 1)
     download.suspend()
@@ -155,8 +158,12 @@ private let KiB = 1024
     let clock = self.download(otherServer, to: folder.url.appendingPathComponent("clock"))
     #expect(await clock.response.error == nil)
     #expect(file.questions.count == 1)
+    #expect(await eventually { core.state.withLock { $0.delays.isEmpty } })
+    core.queue.sync {}
+    // Without the note, the download would wait without end.
+    try #require(core.state.withLock { $0.isWakeUpMissed }, "the end of the delay is forgotten")
     download.resume()
-    #expect(await download.response.error == nil)
+    #expect(try await ends.value(0).error == nil)
     let isWhole = try Data(contentsOf: folder.destination) == file.bytes
     #expect(isWhole)
   }
