@@ -1,4 +1,5 @@
 import FoundationEssentials
+import HTTPSystem
 import HTTPWire
 
 // The request on its connection.
@@ -100,6 +101,9 @@ extension HTTP1Connection {
     if !outgoing.isChunked, exchange.bandwidth == nil, case .bytes(let data)? = exchange.request?.body {
       return write(data, of: exchange)
     }
+    if !outgoing.isChunked, !outgoing.readsFile, tls == nil, let file = exchange.fileToSend {
+      return write(file, of: exchange)
+    }
     // The bytes that the system does not take have to be copied.
     let room = UnsafeMutableRawBufferPointer(rebasing: table.writeRoom.prefix(Self.largestPiece))
     // There is space for the framing of a chunk around the piece.
@@ -130,6 +134,24 @@ extension HTTP1Connection {
       return count
     }
     guard let count else { return false }
+    exchange.contentSent(count)
+    return true
+  }
+
+  /// Sends the next bytes of a file from the memory of the system.
+  private func write(_ file: FileSource, of exchange: Exchange) -> Bool {
+    var step: PipeStep?
+    let count = file.send(LoopExchanges.chunk) { descriptor, count in
+      step = pipe.write(count, ofFile: descriptor)
+      if case .moved(let count)? = step { return count }
+      return 0
+    }
+    guard let count, let step else {
+      outgoing.readsFile = true
+      return true
+    }
+    guard moved(step) != nil else { return false }
+    exchange.hasReadSource = true
     exchange.contentSent(count)
     return true
   }

@@ -59,6 +59,8 @@ final class HTTP1Connection: Connection {
     /// The number of bytes of content that are sent with the head.
     var inlined = 0
     var isChunked = false
+    /// Whether the content has to be read, although it is a file.
+    var readsFile = false
     /// Whether the output has the end of the content.
     var isComplete = false
     /// Whether the system has accepted a byte of the request.

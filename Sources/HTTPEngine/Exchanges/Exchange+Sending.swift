@@ -1,4 +1,5 @@
 import FoundationEssentials
+import HTTPSystem
 import HTTPWire
 
 /// The next bytes of a request's content.
@@ -72,6 +73,15 @@ extension Exchange {
           "The body of the request ended after \(count.sent) bytes, but \(length) were announced."))
     case .failure(let failure): return .fail(failure)
     }
+  }
+
+  /// The file whose next bytes may be sent without reading them, as nothing else has to see or to count them; `nil`
+  /// without one.
+  var fileToSend: FileSource? {
+    guard flow.maySend, trailerReply == nil, bandwidth == nil, let request, !request.isObserved,
+      let file = request.source as? FileSource, count.sent < file.length
+    else { return nil }
+    return file
   }
 
   /// Ends the content once its trailers are known, which may run the caller's code on another thread.

@@ -149,6 +149,27 @@ extension Socket: Pipe {
     return .waitsToWrite
   }
 
+  func write(_ count: Int, ofFile file: Int32) -> PipeStep? {
+    while isWritable {
+      let sent = sendfile(descriptor, file, nil, count)
+      if sent > 0 { return .moved(sent) }
+      // The file has ended.
+      guard sent < 0 else { return nil }
+      switch errno {
+      case EINTR: continue
+      case EAGAIN: isWritable = false
+      case EPIPE: return .failed(.lost(host, EPIPE))
+      case ECONNRESET, ETIMEDOUT, EHOSTUNREACH, ENETUNREACH, ENETDOWN:
+        let failure = TransportFailure.lost(host, errno)
+        reset = failure
+        return .failed(failure)
+      // The file cannot be sent this way, or not be read at all. Reading it tells which.
+      default: return nil
+      }
+    }
+    return .waitsToWrite
+  }
+
   func shutWriting() -> PipeStep {
     shutdown(descriptor, Int32(SHUT_WR))
     return .moved(0)
@@ -193,9 +214,16 @@ protocol Pipe: AnyObject {
   var isDrained: Bool { get }
   func read(into room: UnsafeMutableRawBufferPointer) -> PipeStep
   func write(_ bytes: UnsafeRawBufferPointer) -> PipeStep
+  /// Writes the next bytes of an open file, without reading them into memory, and moves the offset of the file. Returns
+  /// `nil` if that is not possible; the bytes then have to be read. SIGPIPE must be blocked.
+  func write(_ count: Int, ofFile descriptor: Int32) -> PipeStep?
   /// Ends writing. Returns `.moved` if the peer will learn of it.
   func shutWriting() -> PipeStep
   func close()
+}
+
+extension Pipe {
+  func write(_ count: Int, ofFile descriptor: Int32) -> PipeStep? { nil }
 }
 
 /// The user of a connection, called when bytes may move.
@@ -231,6 +259,7 @@ final class UnreadPipe: Pipe {
   }
 
   func write(_ bytes: UnsafeRawBufferPointer) -> PipeStep { pipe.write(bytes) }
+  func write(_ count: Int, ofFile file: Int32) -> PipeStep? { pipe.write(count, ofFile: file) }
   func shutWriting() -> PipeStep { pipe.shutWriting() }
   func close() { pipe.close() }
 }

@@ -105,6 +105,23 @@ package final class FileSource: BodySource {
     }
   }
 
+  /// Sends the next bytes without reading them into memory. Later reads continue after them.
+  ///
+  /// - Parameters:
+  ///   - most: The largest number of bytes.
+  ///   - send: Sends at most `count` bytes from the offset of an open file, moves the offset, and returns their number.
+  /// - Returns: The number of bytes; `nil` if none are left, or the file is not open or was generated. These bytes have
+  ///   to be read.
+  package func send(_ most: Int, by send: (_ descriptor: Int32, _ count: Int) -> Int) -> Int? {
+    state.withLock { state in
+      let wanted = min(most, Int(clamping: length - state.position))
+      guard wanted > 0, content == nil, state.descriptor >= 0 else { return nil }
+      let count = send(state.descriptor, wanted)
+      state.position += Int64(count)
+      return count
+    }
+  }
+
   package func stop() {
     state.withLock { state in
       if state.descriptor >= 0 { close(state.descriptor) }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import HTTPTestServer
 import HTTPWire
 import Synchronization
@@ -23,6 +24,10 @@ final class MemoryPipe: Pipe {
   var room = Int.max
   var afterRoom = PipeStep.waitsToWrite
   private(set) var isClosed = false
+  /// The number of bytes of files that may be sent without reading them.
+  var fileRoom = 0
+  /// The number of bytes of files that were sent without reading them.
+  private(set) var sentOfFiles = 0
 
   func read(into room: UnsafeMutableRawBufferPointer) -> PipeStep {
     let count = min(room.count, incoming.count)
@@ -38,6 +43,19 @@ final class MemoryPipe: Pipe {
     room -= count
     written += bytes.prefix(count)
     return .moved(count)
+  }
+
+  func write(_ count: Int, ofFile file: Int32) -> PipeStep? {
+    guard fileRoom > 0 else { return nil }
+    guard room > 0 else { return afterRoom }
+    var bytes = [UInt8](repeating: 0, count: min(count, room, fileRoom))
+    let read = Glibc.read(file, &bytes, bytes.count)
+    guard read > 0 else { return nil }
+    written += bytes.prefix(read)
+    room -= read
+    fileRoom -= read
+    sentOfFiles += read
+    return .moved(read)
   }
 
   func shutWriting() -> PipeStep { .moved(0) }
