@@ -253,16 +253,24 @@ final class StreamLink: @unchecked Sendable {
     guard connection != nil else { return }
     var hasMoved = true
     var steps = 0
+    var next = flow.movements
     while hasMoved, steps < Self.mostSteps {
       hasMoved = false
-      if flow.isSecuring, !awaitsDecision { hasMoved = hasProgressed(handshake()) }
-      if flow.room > 0 { hasMoved = hasProgressed(receive()) || hasMoved }
-      if flow.discards { hasMoved = hasProgressed(discard()) || hasMoved }
-      if let number = flow.writing { hasMoved = hasProgressed(send(number)) || hasMoved }
-      if flow.shutsWriting { hasMoved = hasProgressed(shutWriting()) || hasMoved }
+      if next.isSecuring, !awaitsDecision { hasMoved = hasProgressed(handshake(), &next) }
+      if next.room > 0 { hasMoved = hasProgressed(receive(next.room), &next) || hasMoved }
+      if next.discards { hasMoved = hasProgressed(discard(), &next) || hasMoved }
+      if let number = next.writing { hasMoved = hasProgressed(send(number), &next) || hasMoved }
+      if next.shutsWriting { hasMoved = hasProgressed(shutWriting(), &next) || hasMoved }
       steps += 1
     }
     isBusy = hasMoved && connection != nil
+  }
+
+  /// Handles the result of a step, and asks what may be done after it. Returns whether it may be possible at once.
+  private func hasProgressed(_ step: PipeStep, _ next: inout ByteStreamFlow.Movements) -> Bool {
+    let hasMoved = hasProgressed(step)
+    next = flow.movements
+    return hasMoved
   }
 
   /// Handles the result of a step. Returns whether another step may be possible at once.
@@ -293,9 +301,9 @@ final class StreamLink: @unchecked Sendable {
     }
   }
 
-  private func receive() -> PipeStep {
+  private func receive(_ count: Int) -> PipeStep {
     guard let streams else { return .waitsToRead }
-    let room = UnsafeMutableRawBufferPointer(rebasing: streams.scratch.prefix(flow.room))
+    let room = UnsafeMutableRawBufferPointer(rebasing: streams.scratch.prefix(count))
     let step = tls?.read(into: room) ?? connection?.read(into: room) ?? .waitsToRead
     switch step {
     case .moved(let count):

@@ -93,6 +93,20 @@ package struct ByteStreamFlow: Sendable {
 
   // MARK: Limits of the owner
 
+  /// The steps that the connection may take, asked for at once, because each question copies the flow of its owner.
+  package struct Movements: Sendable {
+    package let isSecuring: Bool
+    package let room: Int
+    package let discards: Bool
+    package let writing: Number?
+    package let shutsWriting: Bool
+  }
+
+  package var movements: Movements {
+    Movements(
+      isSecuring: isSecuring, room: room, discards: discards, writing: writing, shutsWriting: shutsWriting)
+  }
+
   /// The number of bytes that may be read; 0 without a read operation, unless a write has failed.
   package var room: Int {
     guard isMoving, !isAtEnd, !isReadShut, !hasFailedToRead else { return 0 }

@@ -2,6 +2,9 @@ extension IPAddress {
   /// Returns the addresses of `localhost` and its subdomains (RFC 6761 §6.3); `nil` for other hosts. Ignores case and a
   /// dot at the end.
   package static func loopback(of host: String) -> [IPAddress]? {
+    // Most hosts end with another letter, and nothing is created for them.
+    let last = host.utf8.last { $0 != UInt8(ascii: ".") }
+    guard let last, last | 0x20 == UInt8(ascii: "t") else { return nil }
     let name = host.lowercased()
     let relative = name.hasSuffix(".") ? name.dropLast() : name[...]
     let labels = relative.split(separator: ".", omittingEmptySubsequences: false)

@@ -420,14 +420,19 @@ extension WebSocketMessage {
 }
 
 /// Masking keys that cannot be predicted (RFC 6455 §5.3). Keys are drawn in blocks, because a draw for each frame would
-/// cost as much as the masking of a small one. Used under the lock of its channel.
+/// cost as much as the masking of a small one. The first blocks are small, because many connections send little. Used
+/// under the lock of its channel.
 final class MaskingKeys {
-  private static let blockSize = 64
+  private static let largestBlock = 64
 
   @exclusivity(unchecked) private var words: [UInt32] = []
+  @exclusivity(unchecked) private var blockSize = 4
 
   func next() -> UInt32 {
-    if words.isEmpty { words = OpenSSLRandom.words(Self.blockSize) ?? [] }
+    if words.isEmpty {
+      words = OpenSSLRandom.words(blockSize) ?? []
+      blockSize = min(Self.largestBlock, blockSize * 4)
+    }
     return words.popLast() ?? UInt32.random(in: .min ... .max)
   }
 }

@@ -150,7 +150,9 @@ open class URLEncodedFormParameterEncoder: @unchecked Sendable, ParameterEncoder
   }
 
   /// A new encoder with all the defaults.
-  public static var `default`: URLEncodedFormParameterEncoder { URLEncodedFormParameterEncoder() }
+  public static var `default`: URLEncodedFormParameterEncoder {
+    URLEncodedFormParameterEncoder(encoder: URLEncodedFormEncoder(byDefault: ()))
+  }
 
   /// The encoder of the pairs.
   public let encoder: URLEncodedFormEncoder
