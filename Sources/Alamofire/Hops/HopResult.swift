@@ -79,11 +79,15 @@ extension HopLoop {
     guard let response = responses.take() else { return }
     let exchange = makeExchange(response.head, trailers: response.trailers, response.metrics)
     responses.exchange = exchange
-    var body = response.body
-    if delegate.observers.contains(.task) || request.hasSink {
-      body = delegate.shown(body, of: request, isDelivered: responses.deliversBody)
-    }
-    delegate.store(exchange, body: responses.deliversBody ? body : nil)
+    delegate.store(exchange, body: shownBody(of: response))
+  }
+
+  /// Returns the body of the last response that the request has from now on, after observers were notified of it.
+  private func shownBody(of response: WireResponse) -> Data? {
+    let delivers = responses.deliversBody
+    guard delegate.observers.contains(.task) || request.hasSink else { return delivers ? response.body : nil }
+    let body = delegate.shown(response.body, of: request, isDelivered: delivers)
+    return delivers ? body : nil
   }
 
   /// Returns the result of the attempt so far, with `head` as the head of its last response, and `transfer` as the

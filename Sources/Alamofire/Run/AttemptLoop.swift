@@ -136,10 +136,12 @@ struct AttemptLoop: Sendable {
         return .delivered
       }
       guard !notifies else { return .next(sink) }
-      let outcome = core.outcome
-      if !hasQueue, !retries, sink.postpone(outcome) { continue }
+      if !hasQueue, !retries, sink.canPostpone {
+        sink.postpone(core.outcome)
+        continue
+      }
       guard !sink.runsUserCode else { return .next(sink) }
-      guard let failure = sink.serialize(outcome), retries else { continue }
+      guard let failure = sink.serialize(core.outcome), retries else { continue }
       error = failure
       failedSink = sink
       return .failed

@@ -14,7 +14,7 @@ package final class WireRequest: Sendable {
     package var origin: Origin
     package var method: String
     /// Whether the request is idempotent although its method is not.
-    package var isIdempotent: Bool
+    package var isIdempotent = false
     /// The header fields in the order in which they are sent.
     package var fields: [HTTPHeader]
     package var body: RequestBody
@@ -30,7 +30,7 @@ package final class WireRequest: Sendable {
     package var priority: Float
     /// Whether the request is a question to a name service. It does not wait in the queue of its host, and does not
     /// count for the limits of requests. Its `idleTimeout` limits the whole answer, even if bytes move.
-    package var isQuestion: Bool
+    package var isQuestion = false
     /// The options that decide which connection may carry the request.
     package var profile: ConnectionProfile
     /// The credential of the connection (NTLM, Negotiate).
@@ -41,42 +41,13 @@ package final class WireRequest: Sendable {
     package var addresses: KnownAddresses?
     /// The observer of the bytes on the connection.
     package var wireObserver: (any WireObserver)?
-
-    /// Makes the parts of a request, with defaults for those that few requests need.
-    ///
-    ///
-    /// - Parameter idleTimeout: Default: 60 seconds.
-    package init(
-      url: String, origin: Origin, method: String = "GET", fields: [HTTPHeader] = [],
-      body: RequestBody = .none, trailers: RequestTrailers? = nil, sink: (any BodySink)? = nil,
-      idleTimeout: Duration? = .seconds(60), deadline: MonotonicTime? = nil, priority: Float = 0.5,
-      profile: ConnectionProfile, wireObserver: (any WireObserver)? = nil
-    ) {
-      self.url = url
-      self.origin = origin
-      self.method = method
-      isIdempotent = false
-      self.fields = fields
-      self.body = body
-      self.trailers = trailers
-      self.sink = sink
-      self.idleTimeout = idleTimeout
-      self.deadline = deadline
-      self.priority = priority
-      isQuestion = false
-      self.profile = profile
-      login = nil
-      alternative = nil
-      addresses = nil
-      self.wireObserver = wireObserver
-    }
   }
 
   @usableFromInline package let parts: Parts
   /// The fields of interest that the request has.
   @usableFromInline package let marks: RequestMarks
 
-  package init(_ parts: Parts) {
+  package init(_ parts: consuming Parts) {
     marks = RequestMarks(of: parts.fields)
     self.parts = parts
   }
@@ -208,6 +179,26 @@ package final class WireRequest: Sendable {
   }
 }
 
+extension WireRequest.Parts {
+  /// Makes the parts of a request, with defaults for those that few requests need.
+  ///
+  /// In an extension, where the values are moved into the parts, and not copied one by one.
+  ///
+  /// - Parameter idleTimeout: Default: 60 seconds.
+  package init(
+    url: String, origin: Origin, method: String = "GET", fields: [HTTPHeader] = [],
+    body: RequestBody = .none, trailers: RequestTrailers? = nil, sink: (any BodySink)? = nil,
+    idleTimeout: Duration? = .seconds(60), deadline: MonotonicTime? = nil, priority: Float = 0.5,
+    profile: ConnectionProfile, wireObserver: (any WireObserver)? = nil
+  ) {
+    self.init(
+      url: url, origin: origin, method: method, isIdempotent: false, fields: fields, body: body,
+      trailers: trailers, sink: sink, idleTimeout: idleTimeout, deadline: deadline, priority: priority,
+      isQuestion: false, profile: profile, login: nil, alternative: nil, addresses: nil,
+      wireObserver: wireObserver)
+  }
+}
+
 /// The fields of interest that a request has. They are noted once, so that a request without such fields is not
 /// searched for each of them.
 package struct RequestMarks: OptionSet, Sendable {
@@ -229,8 +220,19 @@ package struct RequestMarks: OptionSet, Sendable {
   /// Makes the marks of fields.
   init(of fields: [HTTPHeader]) {
     var marks: UInt8 = 0
-    for index in fields.indices { marks |= Self.mark(of: fields[index].name).rawValue }
+    // The lengths come first, because a name that is passed on is copied.
+    for index in fields.indices where Self.mayMark(fields[index].name.utf8.count) {
+      marks |= Self.mark(of: fields[index].name).rawValue
+    }
     self.init(rawValue: marks)
+  }
+
+  /// Whether a name of this many bytes can have a mark.
+  private static func mayMark(_ count: Int) -> Bool {
+    switch count {
+    case 4, 5, 6, 7, 13, 19: true
+    default: false
+    }
   }
 
   /// Returns the mark of a field; an empty set if it has none.

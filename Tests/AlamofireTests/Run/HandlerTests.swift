@@ -193,7 +193,6 @@ struct HandlerTests {
     init(_ upload: UploadRequest, of session: Session) { (self.upload, self.session) = (upload, session) }
 
     var runsUserCode: Bool { false }
-    func postpone(_ outcome: RequestOutcome) -> Bool { false }
     func serialize(_ outcome: RequestOutcome) -> AFError? { nil }
     func replaceFailure(with error: AFError, parsed: AFError?) {}
     func announce(to request: any RunOwner) {}
@@ -274,7 +273,6 @@ struct HandlerTests {
     init(_ called: @escaping @Sendable () -> Void) { self.called = called }
 
     var runsUserCode: Bool { false }
-    func postpone(_ outcome: RequestOutcome) -> Bool { false }
     func serialize(_ outcome: RequestOutcome) -> AFError? { nil }
     func replaceFailure(with error: AFError, parsed: AFError?) {}
     func announce(to request: any RunOwner) {}

@@ -154,7 +154,6 @@ import Testing
 
   private final class Sink: ResponseSink {
     var runsUserCode: Bool { false }
-    func postpone(_ outcome: RequestOutcome) -> Bool { false }
     func serialize(_ outcome: RequestOutcome) -> AFError? { nil }
     func replaceFailure(with error: AFError, parsed: AFError?) {}
     func deliver() {}

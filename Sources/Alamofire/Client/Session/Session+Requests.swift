@@ -137,17 +137,17 @@ final class RequestDescription: URLRequestConvertible {
     _ url: any URLConvertible, _ method: HTTPMethod, _ headers: HTTPHeaders?,
     _ modifier: Session.RequestModifier?, encode: Encoding? = nil
   ) {
-    self.url = url
-    self.method = method
-    self.headers = headers
-    self.modifier = modifier
-    self.encode = encode
     // Compares the exact type, because a failing cast would cost more than the rest of this function.
     let type = ObjectIdentifier(type(of: url))
     let isPlain =
       type == ObjectIdentifier(URL.self) || type == ObjectIdentifier(String.self)
       || type == ObjectIdentifier(URLComponents.self)
     runsUserCode = modifier != nil || encode != nil || !isPlain
+    self.url = url
+    self.method = method
+    self.headers = headers
+    self.modifier = modifier
+    self.encode = encode
   }
 
   /// Returns what encodes parameters into a request. Without parameters, an encoding of the caller's is called, too.
@@ -165,7 +165,9 @@ final class RequestDescription: URLRequestConvertible {
   }
 
   func asURLRequest() throws -> URLRequest {
-    var request = try URLRequest(url: url, method: method, headers: headers)
+    // The initializer with a `URLConvertible` would copy it.
+    var request = URLRequest(url: try url.asURL())
+    request.setHead(method, headers)
     try modifier?(&request)
     try encode?(&request)
     return request

@@ -109,6 +109,11 @@ extension URLRequest {
   @_disfavoredOverload
   public init(url: any URLConvertible, method: HTTPMethod, headers: HTTPHeaders? = nil) throws {
     self.init(url: try url.asURL())
+    setHead(method, headers)
+  }
+
+  /// Sets the method and the header fields of a new request.
+  mutating func setHead(_ method: HTTPMethod, _ headers: HTTPHeaders?) {
     if method != .get { httpMethod = method.rawValue }  // Each change of a URLRequest costs microseconds.
     if let headers { allHTTPHeaderFields = headers.dictionary }
   }

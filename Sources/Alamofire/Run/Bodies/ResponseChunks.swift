@@ -140,7 +140,6 @@ final class ResponseChunkReader: StreamHandler, ResponseSink {
 
   /// Whether the attempt has to wait for the readers.
   var runsUserCode: Bool { true }
-  func postpone(_ outcome: RequestOutcome) -> Bool { false }
   func serialize(_ outcome: RequestOutcome) -> AFError? { nil }
   func replaceFailure(with error: AFError, parsed: AFError?) {}
   func announce(to request: any RunOwner) {}

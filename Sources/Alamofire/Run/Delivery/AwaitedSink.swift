@@ -22,10 +22,11 @@ final class AwaitedSink<Value: Sendable>: DeliveryLatch, ResponseSink, @unchecke
 
   var runsUserCode: Bool { serialization.runsUserCode }
 
-  func postpone(_ outcome: RequestOutcome) -> Bool {
+  var canPostpone: Bool { true }
+
+  func postpone(_ outcome: consuming RequestOutcome) {
     self.outcome = outcome
     postponed()
-    return true
   }
 
   func serialize(_ outcome: RequestOutcome) -> AFError? {

@@ -8,8 +8,10 @@ protocol ResponseSink: AnyObject, Sendable {
   var runsUserCode: Bool { get }
   /// Waits for what the sink has to receive before its response is created.
   nonisolated(nonsending) func receiveRest(of core: RequestCore) async
-  /// Takes the outcome, to serialize it later on the thread of the awaiting task. Returns false if the sink cannot.
-  func postpone(_ outcome: RequestOutcome) -> Bool
+  /// Whether the outcome may be serialized later, by ``postpone(_:)``.
+  var canPostpone: Bool { get }
+  /// Takes the outcome, to serialize it later on the thread of the awaiting task. Called only if ``canPostpone``.
+  func postpone(_ outcome: consuming RequestOutcome)
   /// Makes the response of the outcome and stores it. Returns the failure of the serializer, if there is one, for the
   /// retriers. Called again after a retry.
   func serialize(_ outcome: RequestOutcome) -> AFError?
@@ -28,6 +30,12 @@ protocol ResponseSink: AnyObject, Sendable {
 }
 
 extension ResponseSink {
+  var canPostpone: Bool { false }
+
+  func postpone(_ outcome: consuming RequestOutcome) {
+    preconditionFailure("a sink that serializes at once got an outcome for later")
+  }
+
   nonisolated(nonsending) func receiveRest(of core: RequestCore) async {}
 
   func deliver(then completion: @escaping @Sendable () -> Void) {
@@ -74,8 +82,6 @@ final class QueueSink<Kind: HandlerKind>: ResponseSink {
   }
 
   var runsUserCode: Bool { serialization.runsUserCode }
-
-  func postpone(_ outcome: RequestOutcome) -> Bool { false }
 
   func serialize(_ outcome: RequestOutcome) -> AFError? {
     let new: Response = serialization.response(to: outcome)
@@ -184,10 +190,9 @@ protocol EventSink: ResponseSink {
 extension EventSink {
   var runsUserCode: Bool { false }
 
-  func postpone(_ outcome: RequestOutcome) -> Bool {
-    runEnd.keep(outcome)
-    return true
-  }
+  var canPostpone: Bool { true }
+
+  func postpone(_ outcome: consuming RequestOutcome) { runEnd.keep(outcome) }
 
   func serialize(_ outcome: RequestOutcome) -> AFError? {
     runEnd.keep(outcome)
