@@ -114,21 +114,27 @@ import Testing
     #expect(response.response?.statusCode == 200 && chunks.values == ["here"])
   }
 
-  @Test("The cache is neither read nor written") func cache() async {
+  @Test("Chunks are not stored, and a stored response is delivered in chunks") func cache() async {
     let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
     let session = Session.real(configuration: .cached(by: cache))
     let reply = Reply.text("fresh").with(header: "Cache-Control", value: "max-age=1000")
     server.enqueue(reply, reply, reply)
-    for _ in 0..<2 {
+    func send() async -> (chunks: [Data], isStored: Bool) {
       let chunks = Recorder<Data>()
-      _ = await session.request(server.url("/")).responseChunks(on: queue) { chunks.add($0) }.end()
-      #expect(chunks.values == [Data("fresh".utf8)])
+      let response = await session.request(server.url("/")).responseChunks(on: queue) { chunks.add($0) }.end()
+      let source = response.metrics?.transactionMetrics.last?.resourceFetchType
+      return (chunks.values, source == .localCache)
+    }
+    for _ in 0..<2 {
+      let sent = await send()
+      #expect(sent.chunks == [Data("fresh".utf8)] && !sent.isStored)
     }
     _ = await session.request(server.url("/")).end()
-    #expect(server.recordedRequests.count == 3)
-    // A request without chunks would find a response that this request stored.
+    #expect(server.recordedRequests.count == 3, "a response of chunks was stored")
     #expect(await session.request(server.url("/")).end().data == Data("fresh".utf8))
-    #expect(server.recordedRequests.count == 3)
+    let stored = await send()
+    #expect(stored.chunks == [Data("fresh".utf8)] && stored.isStored)
+    #expect(server.recordedRequests.count == 3, "a stored response did not answer")
   }
 
   // MARK: Validation

@@ -264,7 +264,7 @@ extension DataRequest {
   ///   retained. With ``TransportOptions/makesRequestsAtOnce``, or an observer of transfers, further bytes still arrive
   ///   in chunks.
   /// - Followed redirects and answered challenges have no chunks.
-  /// - The cache is neither read nor written.
+  /// - The body is not stored in the cache. A complete, fresh response in the cache answers the request.
   /// - While a retrier may retry, a body with a status other than 200 to 299 is held back, up to a mebibyte. It arrives
   ///   as one chunk at the end.
   ///
