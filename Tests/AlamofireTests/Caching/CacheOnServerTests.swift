@@ -40,6 +40,21 @@ import Testing
     #expect(server.requestCount == 2)
   }
 
+  @Test("Responses to a session without proxies stay in its memory") func sessionWithoutProxies() async {
+    var options = TransportOptions()
+    options.proxy = .none
+    let (first, cache) = session(options: options)
+    #expect(await get("/cache/600", first).hops == "n")
+    #expect(await get("/cache/600", first).hops == "c")
+    cache.settle()
+    #expect(cache.currentMemoryUsage > 0 && cache.currentDiskUsage == 0, "other programs could use a file")
+    for options in [options, TransportOptions()] {
+      let other = Session.real(configuration: .cached(by: cache), options: options)
+      #expect(await get("/cache/600", other).hops == "n")
+    }
+    #expect(server.requestCount == 3)
+  }
+
   @Test("Trailers of a response are not stored") func trailersAreNotStored() async {
     let (session, _) = session()
     server.enqueue(

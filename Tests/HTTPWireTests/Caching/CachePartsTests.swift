@@ -268,6 +268,27 @@ import Testing
     #expect(Set(profiles.map(\.cachePartition)).count == 3)
   }
 
+  @Test("Responses with options for another route or another trust stay in one session") func oneSession() {
+    let changes: [(String, (inout TransportOptions) -> Void)] = [
+      ("no proxy", { $0.proxy = .none }), ("a proxy", { $0.proxy = .socks5h("127.0.0.1", port: 1080) }),
+      ("a socket", { $0.unixSocket = "/run/server" }), ("an interface", { $0.localInterface = "lo" }),
+      ("an override", { $0.hostOverrides = [.init(host: "a.test", target: "b.test")] }),
+      ("DNS over HTTPS", { $0.nameServiceURL = "https://dns.test/" }),
+      ("a trust store", { $0.trustStore = .file("/authorities.pem") }),
+      ("revocation lists", { $0.certificateRevocationLists = [Data("list".utf8)] }),
+    ]
+    let usual = ConnectionProfile()
+    #expect(usual.isUsual)
+    for (name, change) in changes {
+      var options = TransportOptions()
+      change(&options)
+      let profile = ConnectionProfile(options: options)
+      #expect(!profile.isUsual && profile.cachePartition != usual.cachePartition, "\(name)")
+    }
+    let configured = ConnectionProfile(systemProxies: ProxyTable())
+    #expect(!configured.isUsual && configured.cachePartition != usual.cachePartition)
+  }
+
   @Test("File names are read") func fileNames() {
     let id = EntryID(hash: 0xAB, variant: 0xFFFF_FFFF)
     #expect(id.name == "00000000000000abffffffff.response")
