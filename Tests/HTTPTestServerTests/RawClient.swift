@@ -26,11 +26,13 @@ final class RawClient {
   }
 
   /// Connects, and returns 0 or the error number.
-  static func connect(_ descriptor: Int32, to port: Int) -> Int32 {
+  ///
+  /// - Parameter host: The address. Default: 127.0.0.1.
+  static func connect(_ descriptor: Int32, to port: Int, of host: UInt32 = 0x7F00_0001) -> Int32 {
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = UInt16(port).bigEndian
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    address.sin_addr.s_addr = host.bigEndian
     return withUnsafePointer(to: &address) { pointer in
       pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
         Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0 ? 0 : errno

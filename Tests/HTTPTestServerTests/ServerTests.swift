@@ -237,6 +237,14 @@ struct ServerTests {
     #expect(throws: ServerError.system(call: "bind", code: EINVAL)) { try HTTPTestServer(port: port) }
   }
 
+  @Test("No other address than 127.0.0.1 accepts connections") func otherAddress() {
+    let port = server.port
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    defer { close(descriptor) }
+    let code = RawClient.connect(descriptor, to: port, of: 0x7F00_0002)
+    #expect(code == ECONNREFUSED, "127.0.0.2 is an address of this machine as well")
+  }
+
   @Test("URLs are formed from paths") func urls() {
     #expect(server.baseURL == "http://127.0.0.1:\(server.port)")
     #expect(server.url("/a?b") == "\(server.baseURL)/a?b")
