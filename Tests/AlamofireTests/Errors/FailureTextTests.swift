@@ -157,6 +157,14 @@ import Testing
     #expect(response.description.hasSuffix("(200, text/html, 19 bytes)"), "\(response)")
   }
 
+  @Test("The text about a head that is too large names the option") func largeHead() async throws {
+    let response = try await Self.response(to: .garbageHead(.huge(bytes: 1 << 20)))
+    let error = try #require(response.error)
+    #expect((error.underlyingError as? URLError)?.code == .dataLengthExceedsMaximum)
+    let text = error.localizedDescription
+    #expect(text.contains("is larger than 262144 bytes. Raise headerSizeLimit"), "\(text)")
+  }
+
   @Test("HTTPS at a port for plain HTTP is recognised") func secureAtPlainPort() async throws {
     let server = try HTTPTestServer()
     let error = try #require(await Self.fetch(server.url("/get").replacing("http:", with: "https:")).error)
