@@ -113,8 +113,8 @@ struct DamagedTransfer: URLRequestConvertible, UploadableConvertible {
   }
 }
 
-/// The last interceptor of a background transfer. Failures of the network do not end the transfer before its
-/// `timeoutIntervalForResource`.
+/// The last interceptor of a background transfer. Failures of the network do not end a transfer that may be sent again,
+/// before its `timeoutIntervalForResource`.
 struct BackgroundRetrier: RequestInterceptor {
   let transfer: BackgroundTransfer
   let lifetime: TimeInterval
