@@ -417,7 +417,7 @@ import Testing
     #expect(content("f.af-download") == "my own" && server.requestCount == 0)
   }
 
-  @Test("The fields that 0.1 wrote are read, and another text is not a journal")
+  @Test("Fields from before the first release are read, and another text is not a journal")
   func version1() throws {
     for (text, validator, length) in [
       ("ETag: \"a\"\nContent-Length: 10\n", "\"a\"", 10), ("Last-Modified: Mon\n", "Mon", nil),

@@ -235,9 +235,8 @@ import Testing
     #expect(try !ResumeData(forged(file: folder["Alamofire_gone.tmp"].path)).isUsable)
   }
 
-  @Test("The property list of version 0.1 counts only if the file has all of its bytes") func firstVersion()
-    throws
-  {
+  @Test("A property list from before the first release counts only if the file has all of its bytes")
+  func firstVersion() throws {
     let file = try folder.file("Alamofire_x.tmp", Data("0123".utf8))
     func list(_ changes: [String: Any] = [:]) throws -> Data {
       var list: [String: Any] = [

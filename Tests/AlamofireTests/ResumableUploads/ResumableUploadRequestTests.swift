@@ -416,7 +416,7 @@ struct ResumableUploadRequestTests {
     #expect(await touched.response().error?.uploadError == .fileHasChanged)
   }
 
-  @Test("A checkpoint of 0.1 is continued", arguments: dialects)
+  @Test("A checkpoint from before the first release is continued", arguments: dialects)
   func version1(dialect: UploadEndpoint.Dialect) async throws {
     let fixture = try UploadFixture(dialect)
     let folder = try TemporaryFolder()

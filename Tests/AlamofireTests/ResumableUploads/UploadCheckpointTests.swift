@@ -62,7 +62,7 @@ import Testing
     #expect(try isRefused(data(valid) + Data(count: 1 << 20)), "it is too large")
   }
 
-  @Test("The property list of version 0.1 is a checkpoint") func firstVersion() throws {
+  @Test("A property list from before the first release is a checkpoint") func firstVersion() throws {
     func list(_ changes: [String: Any] = [:]) throws -> Data {
       var list: [String: Any] = [
         "version": 1, "url": "https://a.test/files/1", "creationURL": "https://a.test/files",

@@ -104,7 +104,7 @@ package struct PartialFileJournal: Sendable, Equatable {
     Journal.standard.line(of: .present(ByteRanges(first: count)))
   }
 
-  /// Reads the fields that 0.1 wrote, until 0.2.
+  /// Reads the fields of a journal from before the first release, until 0.2.
   private static func version1(_ bytes: Data) -> Representation? {
     guard bytes.count <= 65_536, bytes.last == 0x0A else { return nil }
     var values: [String: String] = [:]

@@ -127,7 +127,7 @@ struct ResumeData: Equatable {
     return .success(.part(path: path, offset: received, end: range.upperBound))
   }
 
-  /// The property list of version 0.1, which is read until 0.2.
+  /// The property list from before the first release, which is read until 0.2.
   private struct Version1: Decodable {
     let version: Int
     let url, method, file, validator: String

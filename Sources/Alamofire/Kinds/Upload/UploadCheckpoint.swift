@@ -44,7 +44,7 @@ struct UploadCheckpoint: Equatable {
     return Journal.standard.lines(of: [.described(description), .uploading(upload, mayBeComplete: true)])
   }
 
-  /// The property list of version 0.1, which is read until 0.2.
+  /// The property list from before the first release, which is read until 0.2.
   private struct Version1: Decodable {
     let version: Int
     let url, creationURL, method: String
