@@ -120,7 +120,8 @@ import Testing
     "Host", "accept", "Content-Type", "content-length", "Content-Encoding", "Content-Language",
     "Content-Location", "Content-Range", "Content-Disposition", "Content-Digest", "repr-digest", "Digest",
     "Content-MD5", "Last-Modified", "Trailer", "Transfer-Encoding", "Expect", "authorization", "Cookie",
-    "Proxy-Authorization", "WWW-Authenticate", "X-API-Key", "Referer", "Want-Content-Digest", "X-Other",
+    "Cookie2", "Proxy-Authorization", "Proxy-Authenticate", "WWW-Authenticate", "X-API-Key", "Referer",
+    "Want-Content-Digest", "X-Other",
   ].map { HTTPHeader(name: $0, value: "v") }
 
   static let everyField = fields.map(\.name).filter { $0 != "Host" }
@@ -130,7 +131,8 @@ import Testing
     "Last-Modified", "Trailer", "Transfer-Encoding", "Expect",
   ]
   static let secretFields = [
-    "authorization", "Cookie", "Proxy-Authorization", "WWW-Authenticate", "X-API-Key",
+    "authorization", "Cookie", "Cookie2", "Proxy-Authorization", "Proxy-Authenticate", "WWW-Authenticate",
+    "X-API-Key",
   ]
 
   /// Status, location, and the fields that are dropped besides `Host`, which stays at the same origin.
