@@ -35,7 +35,8 @@ let queues = [DispatchQueue(label: "a.b"), DispatchQueue(label: "a.c")]
 let queue = DispatchQueue(label: "a.d")
 END
 plant Tests/YTests/A.swift 'let count = Mutex(0)\n'
-plant Documentation/Concurrency.md '`a.b`, `….d`\n'
+plant Documentation/Concurrency.md \
+  '| queue | number |\n|---|---|\n| `a.b`, `….d` (`X`) | `a.e` |\n| `a.f`, `….g` | one |\n\n| `a.h` | one |\n'
 prints 1 Scripts/locks "$tree" check <<'END'
 Sources/X/A.swift:4: Outer: lock without a comment that gives its reason
 Sources/X/A.swift:10: Base: @unchecked Sendable without a comment that gives its reason
@@ -45,6 +46,8 @@ Sources/X/A.swift:23: Sub: nonisolated(unsafe) without a comment that gives its 
 Sources/X/A.swift:24: Sub: unowned(unsafe) without a comment that gives its reason
 Sources/X/A.swift:29: the queue a.c is not in Documentation/Concurrency.md
 Tests/YTests/A.swift:1: the target has no Mutex that the thread sanitizer sees
+Documentation/Concurrency.md:4: there is no queue a.f
+Documentation/Concurrency.md:4: there is no queue ….g
 END
 reports 0 'Sources/X/A.swift:7: Outer lock: The answer.' Scripts/locks "$tree"
 reports 0 'Sources/X/A.swift:15: Sub @unchecked Sendable: Unchecked, as its superclass' Scripts/locks "$tree"
