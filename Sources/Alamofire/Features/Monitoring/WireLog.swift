@@ -23,7 +23,7 @@ import Synchronization
 /// Each hop and each attempt is written, informational responses and trailers too. HTTP/2 encodes a head, which is
 /// shown in the form of HTTP/1.1. Header fields and URLs lose their secrets as ``Redaction`` says, and bytes of bodies
 /// are never shown; ``RequestLog`` shows bodies. Not observed are tunnels of proxies, WebSocket connections, byte
-/// streams, `URLProtocol` classes, and requests that share the transfer of another one.
+/// streams, `URLProtocol` classes, responses from the cache, and requests that share the transfer of another one.
 ///
 /// While it observes a request, ``TransactionMetrics/requestHead`` has the head of the request. It can also be added to
 /// one request, with `eventMonitor(_:)`, before the request is resumed.
