@@ -3,7 +3,7 @@ import Glibc
 package import HTTPWire
 import Synchronization
 
-/// A folder of stored responses that only its owner can read.
+/// A folder of stored responses that only its owner can write to. Only the owner can read its files.
 ///
 /// A file is written under a temporary name and then renamed, so a process that is killed before leaves the previous
 /// file. A crash of the machine does so only if the file is flushed before. A process that lists the folder, or opens

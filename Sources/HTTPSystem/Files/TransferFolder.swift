@@ -49,8 +49,8 @@ package enum TransferFolderError: Error, Sendable, Equatable {
   case unusable(String)
 }
 
-/// A folder of background transfers that only its owner can read. The lock on its file `lock` is held as long as this
-/// object lives; the kernel releases it with the process.
+/// A folder of background transfers that only its owner can write to. Only the owner can read its files. The lock on
+/// its file `lock` is held as long as this object lives; the kernel releases it with the process.
 package final class TransferFolder: TransferFiles {
   package let location: String
   package let boot: String

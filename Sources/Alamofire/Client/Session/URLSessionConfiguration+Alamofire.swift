@@ -151,7 +151,7 @@ extension URLSessionConfiguration {
   /// session in any process, the transfers do not make progress. One session at a time may use an identifier; the
   /// transfers of another one fail with `URLError.backgroundSessionInUseByAnotherProcess`.
   ///
-  /// The journal is a folder that only its owner can read, in `$XDG_STATE_HOME/alamofire/background`, or in
+  /// The journal is a folder of files that only their owner can read, in `$XDG_STATE_HOME/alamofire/background`, or in
   /// `~/.local/state/alamofire/background`. The journal contains the URL and the header fields that the program has
   /// set, but nothing that adapters, cookies and credentials add. It also contains the response as received, with the
   /// cookies that it sets, until the response handlers have returned.
