@@ -17,6 +17,8 @@ final class HTTP2Connection: Connection {
   @exclusivity(unchecked) private var carried: [UInt64: StreamedExchange] = [:]
   /// The exchanges with a head that the system has not accepted yet, in the order in which it gets them.
   @exclusivity(unchecked) private var starting: [StreamedExchange] = []
+  /// The exchanges with content in the output, which the system has not accepted yet.
+  @exclusivity(unchecked) private var sending: [StreamedExchange] = []
   /// Whether it has carried an exchange.
   @exclusivity(unchecked) private(set) var isUsed = false
   /// Whether the server can have a reason to end it that is not the next exchange, because it was idle before, or has
@@ -263,6 +265,7 @@ final class HTTP2Connection: Connection {
       case .moved(let count):
         session.outputTaken(count)
         noteSentHeads()
+        if !sending.isEmpty { sending.removeAll { $0.noteSentContent() } }
       case .waitsToRead, .waitsToWrite: return
       case .ended, .undecided, .asksForIdentity: return sendingFailed(nil)
       case .failed(let failure): return sendingFailed(failure)
@@ -280,6 +283,9 @@ final class HTTP2Connection: Connection {
     mayHaveEnded = true
     starting.removeFirst(count)
   }
+
+  /// Notes that content of an exchange is about to be added to the output.
+  func noteContent(of streamed: StreamedExchange) { sending.append(streamed) }
 
   /// Notes that the connection accepts no more bytes. The server may have answered before, so reading continues.
   private func sendingFailed(_ failure: TransportFailure?) {
@@ -307,6 +313,7 @@ final class HTTP2Connection: Connection {
     _ = tls?.shut()
     pipe.close()
     starting = []
+    sending = []
     pool.closed(self)
   }
 }

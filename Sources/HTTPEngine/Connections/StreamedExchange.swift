@@ -31,6 +31,8 @@ final class StreamedExchange: HTTP2StreamOwner {
   /// The end of the stream, while the exchange still has to take bytes.
   @exclusivity(unchecked) private var end: HTTP2StreamEnd?
   private let hasContent: Bool
+  /// The position in the output at which content begins that the system has not accepted; `nil` without any.
+  @exclusivity(unchecked) private var contentStart: UInt64?
   /// Whether the content waits for the response 100.
   @exclusivity(unchecked) private var awaitsContinue: Bool
 
@@ -96,11 +98,26 @@ final class StreamedExchange: HTTP2StreamOwner {
   func noteSentHead() -> Bool {
     guard let exchange, let stream else { return true }
     guard connection.session.hasSentHead(of: stream) else { return false }
-    if !hasContent {
-      exchange.times.requestEnd = Clock.now()
-      exchange.noteTime { $0.requestSent($1) }
-    }
+    exchange.noteActivity()
+    if !hasContent { noteSentRequest(exchange) }
     return true
+  }
+
+  /// Notes which content the system has accepted. Returns false while some of it is in the output.
+  func noteSentContent() -> Bool {
+    guard let exchange, let stream, let contentStart else { return true }
+    let session = connection.session
+    // Bytes of other streams may come first.
+    if session.sentCount > contentStart { exchange.noteActivity() }
+    guard session.hasSentContent(of: stream) else { return false }
+    self.contentStart = nil
+    if !stream.isSending { noteSentRequest(exchange) }
+    return true
+  }
+
+  private func noteSentRequest(_ exchange: Exchange) {
+    exchange.times.requestEnd = Clock.now()
+    exchange.noteTime { $0.requestSent($1) }
   }
 
   // MARK: Ends
@@ -390,18 +407,20 @@ final class StreamedExchange: HTTP2StreamOwner {
     guard let exchange, !awaitsContinue else { return .wait }
     switch exchange.nextContent(into: room) {
     case .bytes(let count):
+      noteOutput()
       exchange.request?.wireObserver?.bytesMoved(
         .requestBody, UnsafeRawBufferPointer(rebasing: room.prefix(count)))
       exchange.contentSent(count)
       let isLast =
         exchange.count.sent == exchange.count.expectedToSend && exchange.request?.trailers == nil
-      if isLast { contentEnded(exchange) }
+      if isLast { exchange.noteTime { $0.bodyEnded($1) } }
       return .bytes(count, isLast: isLast)
     case .wait:
       exchange.alignPhaseTimer()
       return .wait
     case .end(let trailers):
-      contentEnded(exchange)
+      noteOutput()
+      exchange.noteTime { $0.bodyEnded($1) }
       return trailers.isEmpty ? .end : send(trailers, of: exchange)
     case .fail(let failure):
       fail(failure)
@@ -424,8 +443,10 @@ final class StreamedExchange: HTTP2StreamOwner {
     }
   }
 
-  private func contentEnded(_ exchange: Exchange) {
-    exchange.times.requestEnd = Clock.now()
-    exchange.noteTime { $0.bodyEnded($1) }
+  /// Notes that content, or its end, is about to be added to the output, where it waits until the system accepts it.
+  private func noteOutput() {
+    guard contentStart == nil else { return }
+    contentStart = connection.session.outputPosition
+    connection.noteContent(of: self)
   }
 }

@@ -245,9 +245,11 @@ extension HTTP2Session {
   private func frameWillBeSent(_ frame: nghttp2_frame) -> Int32 {
     switch UInt32(frame.hd.type) {
     case NGHTTP2_HEADERS.rawValue:
-      guard let stream = stream(frame.hd.stream_id), stream.headPosition == nil else { return 0 }
-      stream.headPosition = outputPosition
+      guard let stream = stream(frame.hd.stream_id) else { return 0 }
       encoding = stream
+      // Trailers follow the head.
+      guard stream.headPosition == nil else { return 0 }
+      stream.headPosition = outputPosition
       stream.progress.wasSent = true
     case NGHTTP2_GOAWAY.rawValue where frame.goaway.error_code != HTTP2ErrorCode.none:
       violation = cause(of: frame.goaway)
@@ -330,8 +332,17 @@ extension HTTP2Session {
   private func contentSent(_ frame: nghttp2_frame, _ head: UnsafeRawBufferPointer, _ length: Int) -> Int32 {
     frames.reserve(Self.frameHead + length).copyMemory(from: head)
     frames.commit(Self.frameHead + length)
+    noteContent(frame.hd)
     meter.dataSent(length)
     // Otherwise nghttp2 would continue as long as content is available and the windows are open.
     return frames.count < Self.mostOutput ? 0 : NGHTTP2_ERR_PAUSE.rawValue
+  }
+
+  /// Notes where a frame of content ends in the output.
+  private func noteContent(_ head: nghttp2_frame_hd) {
+    guard let stream = stream(head.stream_id) else { return }
+    stream.contentEnd = outputPosition
+    // Otherwise trailers end the request.
+    if Self.endsStream(head) { stream.requestEnd = outputPosition }
   }
 }

@@ -38,8 +38,8 @@ package final class HTTP2Session {
   /// Whether nghttp2 is in a call. Then neither ``receive(_:at:)`` nor ``makeOutput()`` may be called.
   @exclusivity(unchecked) package private(set) var isInCall = false
   /// The number of bytes that the connection has accepted.
-  @exclusivity(unchecked) private var sentCount: UInt64 = 0
-  /// The stream whose head is being added to the output.
+  @exclusivity(unchecked) private(set) var sentCount: UInt64 = 0
+  /// The stream whose head or trailers are being added to the output.
   @exclusivity(unchecked) var encoding: HTTP2Stream?
   /// The failure that was found within a callback. nghttp2 then stops, and the session fails when it has returned.
   @exclusivity(unchecked) var failureOfCallback: (HTTP2Failure, code: UInt32?)?
@@ -176,7 +176,7 @@ package final class HTTP2Session {
       let count = call { nghttp2_session_mem_send(session, &bytes) }
       if count > 0, let bytes {
         frames.append(UnsafeRawBufferPointer(start: bytes, count: count))
-        noteEndOfHead(flags: bytes[4])
+        noteEndOfFields(flags: bytes[4])
         continue
       }
       if count < 0 { fail(.library(count), nil) }
@@ -185,10 +185,10 @@ package final class HTTP2Session {
     if let violation { fail(violation, nil) }
   }
 
-  /// Notes the end of a head, which CONTINUATION may have divided, after one of its frames was added to the output.
-  private func noteEndOfHead(flags: UInt8) {
+  /// Notes the end of a head or of trailers, which CONTINUATION may have divided, once a frame is in the output.
+  private func noteEndOfFields(flags: UInt8) {
     guard let stream = encoding, UInt32(flags) & NGHTTP2_FLAG_END_HEADERS.rawValue != 0 else { return }
-    stream.headEnd = outputPosition
+    if stream.headEnd == nil { stream.headEnd = outputPosition } else { stream.requestEnd = outputPosition }
     encoding = nil
   }
 
@@ -207,6 +207,12 @@ package final class HTTP2Session {
   /// Whether the connection has accepted the whole head of a stream.
   package func hasSentHead(of stream: HTTP2Stream) -> Bool {
     stream.headEnd.map { $0 <= sentCount } ?? false
+  }
+
+  /// Whether the connection has accepted the content of a stream as far as the owner has given it, and what ends it.
+  func hasSentContent(of stream: HTTP2Stream) -> Bool {
+    guard !stream.isSending else { return stream.contentEnd <= sentCount }
+    return stream.requestEnd.map { $0 <= sentCount } ?? false
   }
 
   /// Calls nghttp2, which then may call back.

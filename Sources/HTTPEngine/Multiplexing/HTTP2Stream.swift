@@ -113,6 +113,10 @@ package final class HTTP2Stream {
   @exclusivity(unchecked) var headPosition: UInt64?
   /// The position after the head; `nil` until all of it was encoded.
   @exclusivity(unchecked) var headEnd: UInt64?
+  /// The position after the content that was encoded so far.
+  @exclusivity(unchecked) var contentEnd: UInt64 = 0
+  /// The position after a request with content; `nil` until all of it was encoded.
+  @exclusivity(unchecked) var requestEnd: UInt64?
   /// Whether no more of the request's content is sent.
   @exclusivity(unchecked) var isSendingStopped = false
   /// Whether the request has content, and its end was not sent.
