@@ -52,7 +52,13 @@ struct ConnectionKey: Hashable {
   /// The name service by which the server is found; `nil` if its name is not looked up there.
   let nameServiceURL: String?
 
-  init(_ origin: Origin, _ route: Route, _ profile: ConnectionProfile, isAlternative: Bool) {
+  /// Makes the key of a request.
+  ///
+  /// - Parameter needsHTTP1: Whether HTTP/2 cannot carry the request, although it is demanded for others.
+  init(
+    _ origin: Origin, _ route: Route, _ profile: ConnectionProfile, isAlternative: Bool,
+    needsHTTP1: Bool = false
+  ) {
     self.isAlternative = isAlternative
     let options = profile.options
     if route.forwards, let proxy = route.proxy {
@@ -64,7 +70,8 @@ struct ConnectionKey: Hashable {
     partition = profile.partition
     settings = TLSSettings(options, isForProxy: false)
     choosesIdentity = profile.choosesIdentity
-    versions = options.httpVersions
+    // Where HTTP/2 is demanded, an idle connection of HTTP/1.1 must not carry the next request.
+    versions = needsHTTP1 && !route.forwards ? .http1Only : options.httpVersions
     localInterface = options.localInterface.map { ByteText($0) }
     addressFamily = options.addressFamily
     refusesPrivateAddresses = options.refusesPrivateAddresses

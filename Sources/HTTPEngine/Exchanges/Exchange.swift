@@ -181,6 +181,9 @@ final class Exchange {
     return request.mayMultiplex
   }
 
+  /// Whether the connection carries many requests at a time; `nil` before the head has arrived.
+  var multiplexes: Bool? { head == nil ? nil : connection?.multiplexes }
+
   /// Whether the connection is authenticated for this exchange alone, so that no other one may use it.
   var bindsConnection: Bool { hasFieldOfConnection || login?.bindsConnection == true }
 

@@ -133,7 +133,7 @@ final class LoopExchanges {
     if exchange.timing.started == 0 { exchange.timing.started = now }
     exchange.phaseTimer?.begin()
     do throws(TransportFailure) {
-      let pool = try pool(of: request)
+      let pool = try pool(of: exchange, request)
       if let failure = exchange.startSource() { throw failure }
       if pool.idle.isEmpty, pool.multiplexed.isEmpty, pool.settling == 0 {
         if pool.mayMultiplex(exchange) {
@@ -162,18 +162,21 @@ final class LoopExchanges {
     core.startAdmitted(next)
   }
 
-  private func pool(of request: WireRequest) throws(TransportFailure) -> Pool {
+  private func pool(of exchange: Exchange, _ request: WireRequest) throws(TransportFailure) -> Pool {
     let alternative = request.alternative
-    if alternative == nil, let last, last.receives(request) { return last.value }
+    let needsHTTP1 = request.hasPriorKnowledge && !exchange.mayMultiplex
+    let isUsual = alternative == nil && !needsHTTP1
+    if isUsual, let last, last.receives(request) { return last.value }
     let profile = request.profile
     let proxy = try proxy(of: request)
     if alternative != nil, proxy != nil { throw .alternativeUnfit(request) }
     let route = try Route(
       to: request.origin, profile.options, alternative: alternative, proxy: proxy, mayForward: true)
-    let key = ConnectionKey(request.origin, route, profile, isAlternative: alternative != nil)
+    let key = ConnectionKey(
+      request.origin, route, profile, isAlternative: alternative != nil, needsHTTP1: needsHTTP1)
     let pool = pools[key] ?? makePool(key, profile)
     // If a proxy forwards the request, the pool has another origin.
-    if alternative == nil { last = LastTarget(request, pool) }
+    if isUsual { last = LastTarget(request, pool) }
     return pool
   }
 
@@ -290,11 +293,6 @@ final class LoopExchanges {
     recycled = []
     exchanges = [:]
   }
-}
-
-extension Exchange {
-  /// Whether the connection carries many requests at a time; `nil` before the head has arrived.
-  var multiplexes: Bool? { head == nil ? nil : connection?.multiplexes }
 }
 
 // MARK: Commands

@@ -128,6 +128,11 @@ package final class WireRequest: Sendable {
     return isSpoken && !asksForUpgrade && !hasFieldOfConnection
   }
 
+  /// Whether HTTP/2 is demanded of the server without negotiation (RFC 9113 §3.3).
+  package var hasPriorKnowledge: Bool {
+    parts.profile.options.httpVersions == .http2PriorKnowledge && parts.origin.scheme != "https"
+  }
+
   /// Whether the connection of the request carries no other one, because credentials of the request authenticate it.
   package var bindsConnection: Bool { hasLogin || hasFieldOfConnection }
 

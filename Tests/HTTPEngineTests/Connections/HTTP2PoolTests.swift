@@ -170,4 +170,89 @@ import Testing
       #expect(ending.outcome == nil && exchange.requiresHTTP1, "it asks for HTTP/2 again")
     }
   }
+
+  // MARK: HTTP/1.1 beside prior knowledge
+
+  private static let ok = Array("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".utf8)
+
+  /// Submits a request that offers to switch to another protocol, which HTTP/2 cannot carry.
+  private static func submitUpgrade(
+    _ fixture: ConnectionFixture, ticket: UInt64
+  ) throws -> (Exchange, ConnectionFixture.Ending) {
+    let model = try fixture.exchange(ticket: 100 + ticket).0
+    let request = try #require(model.request).changing {
+      $0.fields = [HTTPHeader(name: "Upgrade", value: "other/1")]
+    }
+    let ending = ConnectionFixture.Ending()
+    fixture.core.exchanges.submit(request, ticket: ticket, observer: Watcher(), completion: ending)
+    return (try #require(fixture.core.exchanges.exchanges[ticket]), ending)
+  }
+
+  /// Opens a connection of HTTP/1.1 for an exchange, which gets its response, so that the connection is idle.
+  private static func respond(
+    _ fixture: ConnectionFixture, to exchange: Exchange, _ ending: ConnectionFixture.Ending
+  ) throws -> (MemoryPipe, HTTP1Connection) {
+    let pool = try #require(exchange.pool)
+    let pipe = MemoryPipe()
+    let connection = try fixture.open(pipe, for: pool)
+    #expect(connection.exchange === exchange)
+    pipe.incoming = ok
+    connection.pipeIsReady()
+    connection.settle()
+    #expect(ending.status == 200 && pool.idle.count == 1)
+    return (pipe, connection)
+  }
+
+  @Test("A request for which HTTP/2 is demanded is not carried by a connection of HTTP/1.1")
+  func besideUpgrade() async throws {
+    try await Self.run(connections: 4) { fixture in
+      let (upgrade, ending) = try Self.submitUpgrade(fixture, ticket: 1)
+      let (_, connection) = try Self.respond(fixture, to: upgrade, ending)
+      let plain = try (2...4).map { try fixture.submit(ticket: $0).0 }
+      #expect(plain.allSatisfy { $0.connection == nil }, "a request was sent over HTTP/1.1")
+      let pool = try #require(plain[0].pool)
+      #expect(pool.pending.count == 1 && pool.waiting.count == 3, "one connection may carry them all")
+      #expect(pool.group === connection.pool.group, "the limit of the host holds for all connections")
+      let (next, _) = try Self.submitUpgrade(fixture, ticket: 5)
+      #expect(next.connection === connection, "the idle connection is not used")
+    }
+  }
+
+  @Test("A request that a server refuses over HTTP/2 leaves no connection of HTTP/1.1 to others")
+  func requiredHTTP1() async throws {
+    try await Self.run(connections: 2) { fixture in
+      let (exchange, ending) = try fixture.submit()
+      let pool = try #require(exchange.pool)
+      let (pipe, connection) = try Self.open(fixture, pool, HTTP2TestConnection.bytes(of: .settings))
+      fixture.core.exchanges.turn()
+      #expect(exchange.connection === connection)
+      // HTTP_1_1_REQUIRED.
+      pipe.incoming = HTTP2TestConnection.bytes(of: .reset, stream: 1, payload: [0, 0, 0, 13])
+      connection.pipeIsReady()
+      #expect(exchange.requiresHTTP1 && exchange.phase == .connecting)
+      let (_, other) = try Self.respond(fixture, to: exchange, ending)
+      connection.close()
+      let (next, _) = try fixture.submit("POST", .bytes(Data([7])), ticket: 2)
+      #expect(next.connection == nil && next.pool === pool, "the request was sent over HTTP/1.1")
+      #expect(pool.pending.count == 1 && other.pool.idle.count == 1)
+    }
+  }
+
+  @Test("Idle connections of HTTP/1.1 and of HTTP/2 make room for one another") func room() async throws {
+    try await Self.run(connections: 1) { fixture in
+      let (upgrade, ending) = try Self.submitUpgrade(fixture, ticket: 1)
+      let (plainPipe, _) = try Self.respond(fixture, to: upgrade, ending)
+      let (exchange, secondEnding) = try fixture.submit(ticket: 2)
+      let pool = try #require(exchange.pool)
+      #expect(plainPipe.isClosed && pool.pending.count == 1, "the request waits for the idle limit")
+      let (pipe, connection) = try Self.open(fixture, pool, HTTP2TestConnection.bytes(of: .settings))
+      fixture.core.exchanges.turn()
+      pipe.incoming = HTTP2TestConnection.bytes(
+        of: .headers, flags: 0x5, stream: 1, payload: SessionPeer.block([(":status", "200")]))
+      connection.pipeIsReady()
+      #expect(secondEnding.status == 200 && connection.isIdle)
+      let (next, _) = try Self.submitUpgrade(fixture, ticket: 3)
+      #expect(connection.isClosed && next.pool?.pending.count == 1, "the request waits for the idle limit")
+    }
+  }
 }
