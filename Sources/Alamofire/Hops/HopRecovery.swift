@@ -176,7 +176,9 @@ extension HopLoop {
   mutating func waitForConnectivity() -> Outcome<HopLoop> {
     if let metrics = failure.metrics { recordHop(metrics, nil) }
     let isFirst = route.beginWaiting()
-    let (host, deadline) = (request.origin.host, request.deadline)
+    // The way to the host may begin with a proxy.
+    let host = failure.unreachedHost(of: request.origin.host) ?? request.origin.host
+    let deadline = request.deadline
     return .task { [delegate, network = services.network] in
       if isFirst, delegate.observers.contains(.task) { await delegate.connectivityAwaited() }
       return await NetworkPathMonitor.path(to: host, in: network, before: deadline)

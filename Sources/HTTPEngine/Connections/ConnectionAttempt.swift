@@ -338,10 +338,12 @@ final class ConnectionAttempt {
       let last = attempts.last { !unbound.contains($0.address) }
       if last == nil, let setting = request.profile.options.localInterface {
         return RouteFailure.unusableInterface(host, setting)
+          .with(unreached: .other(endpoint?.host ?? host))
       }
       guard let last, let endpoint else { return RouteFailure.unknownName(host, nil) }
       if let proxy = route.proxy { return RouteFailure.unreachable(proxy, last.code) }
       return RouteFailure.unreachable(host, last.code, last.address, port: endpoint.port)
+        .with(unreached: .other(endpoint.host))
     }
   }
 

@@ -13,11 +13,13 @@ enum RouteFailure {
     if host.contains(":") {
       return TransportFailure(
         .cannotConnectToHost,
-        "The address \(host) cannot be reached; check its zone, which is the name of an interface.")
+        "The address \(host) cannot be reached; check its zone, which is the name of an interface.",
+        unreached: .other(host))
     }
     let said = reason.map { " (\($0.text))" } ?? ""
     return TransportFailure(
-      .cannotFindHost, "The name \(host) could not be found; check its spelling and the DNS settings.\(said)")
+      .cannotFindHost, "The name \(host) could not be found; check its spelling and the DNS settings.\(said)",
+      unreached: .other(host))
   }
 
   /// Returns the failure of the last address that was tried.
@@ -46,8 +48,8 @@ enum RouteFailure {
     if code == EMFILE || code == ENFILE { return outOfDescriptors(path, code) }
     return TransportFailure(
       .cannotConnectToHost,
-      "The Unix-domain socket \(path) does not accept the connection: \(text(code)). Check its path, and that the server runs."
-    )
+      "The Unix-domain socket \(path) does not accept the connection: \(text(code)). Check its path, and that the server runs.",
+      unreached: .none)
   }
 
   static func unusableInterface(_ host: String, _ setting: String) -> TransportFailure {
@@ -114,15 +116,16 @@ extension RouteFailure {
     let said = reason.map { " (\($0.text))" } ?? ""
     return TransportFailure(
       .cannotFindProxy,
-      "The name of the proxy \(proxy) could not be found; check TransportOptions.proxy.\(said)")
+      "The name of the proxy \(proxy) could not be found; check TransportOptions.proxy.\(said)",
+      unreached: .other(proxy.host))
   }
 
   static func unreachable(_ proxy: ProxyServer, _ code: Int32) -> TransportFailure {
     if code == EMFILE || code == ENFILE { return outOfDescriptors(proxy.host, code) }
     return TransportFailure(
       .cannotConnectToProxy,
-      "The proxy \(proxy) does not accept the connection; check that it runs on that port. (\(String(cString: strerror(code))))"
-    )
+      "The proxy \(proxy) does not accept the connection; check that it runs on that port. (\(String(cString: strerror(code))))",
+      unreached: .other(proxy.host))
   }
 
   static func timedOut(_ host: String, through proxy: ProxyServer, in phase: PhaseTimer.Phase)
@@ -137,7 +140,8 @@ extension RouteFailure {
   static func closed(by proxy: ProxyServer, _ host: String) -> TransportFailure {
     TransportFailure(
       .cannotConnectToProxy,
-      "The proxy \(proxy) closed the connection to \(host) before the request was sent.")
+      "The proxy \(proxy) closed the connection to \(host) before the request was sent.",
+      unreached: .none)
   }
 
   /// Returns the failure of a handshake with a proxy. A certificate that was refused keeps its own.
@@ -146,7 +150,8 @@ extension RouteFailure {
       return failure
     }
     return TransportFailure(
-      .cannotConnectToProxy, "The TLS handshake with the proxy \(proxy) failed. (\(failure.message))")
+      .cannotConnectToProxy, "The TLS handshake with the proxy \(proxy) failed. (\(failure.message))",
+      unreached: .none)
   }
 
   static func rejected(by proxy: ProxyServer) -> TransportFailure {
@@ -164,7 +169,8 @@ extension RouteFailure {
     case .loginRequired, .loginRejected: return rejected(by: proxy)
     case .refused(let status):
       return TransportFailure(
-        .cannotConnectToHost, "The proxy \(proxy) refused a tunnel to \(host) with the status \(status).")
+        .cannotConnectToHost, "The proxy \(proxy) refused a tunnel to \(host) with the status \(status).",
+        unreached: .none)
     case .invalidRequest:
       return TransportFailure(.badURL, "The proxy \(proxy) cannot be asked for a tunnel to \(host).")
     case .invalidResponse, .headTooLarge: return notSpoken(by: proxy)
@@ -187,16 +193,19 @@ extension RouteFailure {
         .badURL, "The host has \(host.utf8.count) bytes; a SOCKS proxy takes names of at most 255 bytes.")
     case .addressFamily:
       return TransportFailure(
-        .cannotFindHost, "\(host) has no IPv4 address, and the proxy \(proxy) takes no others.")
+        .cannotFindHost, "\(host) has no IPv4 address, and the proxy \(proxy) takes no others.",
+        unreached: .none)
     case .refused:
       let said = failure.reason.map { " (\($0))" } ?? ""
-      return TransportFailure(.cannotConnectToHost, "The proxy \(proxy) did not connect to \(host).\(said)")
+      return TransportFailure(
+        .cannotConnectToHost, "The proxy \(proxy) did not connect to \(host).\(said)", unreached: .none)
     }
   }
 
   private static func notSpoken(by proxy: ProxyServer) -> TransportFailure {
     TransportFailure(
       .cannotConnectToProxy,
-      "The server at \(proxy) does not speak \(proxy.kind.rawValue); check kind and port.")
+      "The server at \(proxy) does not speak \(proxy.kind.rawValue); check kind and port.",
+      unreached: .none)
   }
 }

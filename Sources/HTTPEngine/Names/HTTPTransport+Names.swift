@@ -136,8 +136,8 @@ extension HTTPTransport {
     return .failure(
       TransportFailure(
         .cannotFindHost,
-        "The name service \(service.host) (nameServiceURL) knows no \(kind) of \(key.name); check its spelling."
-      ))
+        "The name service \(service.host) (nameServiceURL) knows no \(kind) of \(key.name); check its spelling.",
+        unreached: .none))
   }
 
   /// Asks for each family. When one has addresses, the other has a second more: a service that never answers about one
@@ -192,7 +192,8 @@ extension HTTPTransport {
   ) async -> Result<NameMessage.Answer, TransportFailure> {
     guard let question = NameMessage.question(key.name, family) else {
       return .failure(
-        TransportFailure(.cannotFindHost, "\(key.name) is not a name that a name service can look up."))
+        TransportFailure(
+          .cannotFindHost, "\(key.name) is not a name that a name service can look up.", unreached: .none))
     }
     let type = "application/dns-message"
     let query = WireRequest(url: key.service, origin: service, profile: profile) { parts in
@@ -213,8 +214,8 @@ extension HTTPTransport {
         return .failure(
           TransportFailure(
             .cannotFindHost,
-            "The name \(key.name) could not be found: the name service \(service.host) answered with the status \(response.head.status) and without a valid DNS message."
-          ))
+            "The name \(key.name) could not be found: the name service \(service.host) answered with the status \(response.head.status) and without a valid DNS message.",
+            unreached: .none))
       }
       if case .addresses(let found, let seconds) = answer {
         // The answer was cached on the way (RFC 8484 §5.1).
@@ -225,8 +226,8 @@ extension HTTPTransport {
         return .failure(
           TransportFailure(
             .cannotFindHost,
-            "The name \(key.name) could not be found: the name service \(service.host) refused the question (code \(code))."
-          ))
+            "The name \(key.name) could not be found: the name service \(service.host) refused the question (code \(code)).",
+            unreached: .none))
       }
       return .success(answer)
     } catch {
@@ -327,17 +328,20 @@ extension TransportFailure {
   /// Returns the failure of a request because its name service could not be queried.
   fileprivate func ofNameService(_ service: Origin) -> TransportFailure {
     let kind: FailureKind
+    var unreached = unreached
     switch self.kind {
-    case .cannotFindHost, .cannotConnectToHost, .connectionLost, .badServerResponse, .cannotDecodeContent,
-      .dataLengthExceedsMaximum:
+    case .cannotFindHost, .cannotConnectToHost: kind = .cannotFindHost
+    case .connectionLost, .badServerResponse, .cannotDecodeContent, .dataLengthExceedsMaximum:
       kind = .cannotFindHost
+      // The service was connected to.
+      unreached = .none
     case .cancelled, .shutDown: return self
     default: kind = self.kind
     }
     // The request itself was not sent, so it has no metrics.
     return TransportFailure(
       kind, "The name service \(service.host) could not be asked. \(message)",
-      cause: cause, chain: chain, phase: phase)
+      cause: cause, chain: chain, phase: phase, unreached: unreached)
   }
 }
 

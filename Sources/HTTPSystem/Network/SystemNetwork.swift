@@ -83,18 +83,30 @@ package protocol NetworkWatch: AnyObject, Sendable {
 package extension TransportFailure {
   /// Returns a failure that says that the machine is offline, if it is; otherwise this one. Asks the kernel only after
   /// a failure that may have this cause.
+  ///
+  /// - Parameter host: The host of the request.
   func explained(host: String, by source: some NetworkSource = SystemNetwork()) -> TransportFailure {
+    guard let host = unreachedHost(of: host) else { return self }
     switch kind {
-    case .cannotFindHost, .cannotConnectToHost: break
+    case .cannotFindHost, .cannotFindProxy: break
+    case .cannotConnectToHost, .cannotConnectToProxy:
+      // A server that refuses a connection has been reached.
+      if source.addresses(of: host, literalsOnly: true).isEmpty { return self }
     default: return self
     }
-    let addresses = source.addresses(of: host, literalsOnly: true)
-    // A server that refuses a connection has been reached.
-    if kind == .cannotConnectToHost, addresses.isEmpty { return self }
     guard let network = source.state(), !network.isConnected(to: host, by: source) else { return self }
     return TransportFailure(
       .notConnected, "\(message) This machine has no connection to a network.",
       metrics: metrics)
+  }
+
+  /// Returns the host that this machine could not reach, for a request to `host`; `nil` if there is none.
+  func unreachedHost(of host: String) -> String? {
+    switch unreached {
+    case .origin: host
+    case .other(let other): other
+    case .none: nil
+    }
   }
 }
 

@@ -59,6 +59,16 @@ package struct TransportFailure: Error, Sendable {
     case unknown
   }
 
+  /// The host that this machine could not find or connect to, if that is the failure.
+  package enum UnreachedHost: Sendable, Equatable {
+    /// The host of the request.
+    case origin
+    /// Another one, such as a proxy.
+    case other(String)
+    /// None: a proxy or another server has refused, or no network was used.
+    case none
+  }
+
   package let kind: FailureKind
   /// One reference, because the size of a thrown error adds to the frame of every calling task.
   private let details: Details
@@ -70,10 +80,12 @@ package struct TransportFailure: Error, Sendable {
     let chain: PresentedChain?
     let partial: PartialResponse?
     let phase: TransportOptions.TimeLimits.Phase?
+    let unreached: UnreachedHost
 
     init(
       message: String, metrics: TransferMetrics?, cause: (any Error)?,
-      chain: PresentedChain?, partial: PartialResponse?, phase: TransportOptions.TimeLimits.Phase?
+      chain: PresentedChain?, partial: PartialResponse?, phase: TransportOptions.TimeLimits.Phase?,
+      unreached: UnreachedHost
     ) {
       self.message = message
       self.metrics = metrics
@@ -81,6 +93,7 @@ package struct TransportFailure: Error, Sendable {
       self.chain = chain
       self.partial = partial
       self.phase = phase
+      self.unreached = unreached
     }
   }
 
@@ -108,45 +121,54 @@ package struct TransportFailure: Error, Sendable {
   package var partial: PartialResponse? { details.partial }
   /// The phase in which the transfer timed out; `nil` for other failures, and if it is not known.
   package var phase: TransportOptions.TimeLimits.Phase? { details.phase }
+  /// The host that could not be reached, which says whether the network of this machine may be the cause.
+  package var unreached: UnreachedHost { details.unreached }
 
   package init(
     _ kind: FailureKind, _ message: String, metrics: TransferMetrics? = nil,
     cause: (any Error)? = nil, chain: PresentedChain? = nil, partial: PartialResponse? = nil,
-    phase: TransportOptions.TimeLimits.Phase? = nil
+    phase: TransportOptions.TimeLimits.Phase? = nil, unreached: UnreachedHost = .origin
   ) {
     self.kind = kind
     details = Details(
       message: message, metrics: metrics, cause: cause, chain: chain, partial: partial,
-      phase: phase)
+      phase: phase, unreached: unreached)
   }
 
   /// Returns the failure with text appended to its message.
   package func with(addition: String) -> TransportFailure {
     guard !addition.isEmpty else { return self }
     return TransportFailure(
-      kind, message + addition, metrics: metrics, cause: cause, chain: chain, phase: phase
-    )
+      kind, message + addition, metrics: metrics, cause: cause, chain: chain, phase: phase,
+      unreached: unreached)
   }
 
   /// Returns the failure with metrics.
   package func with(metrics: TransferMetrics?) -> TransportFailure {
     TransportFailure(
       kind, message, metrics: metrics, cause: cause, chain: chain, partial: partial,
-      phase: phase)
+      phase: phase, unreached: unreached)
   }
 
   /// Returns this failure with the part of the response that arrived before it.
   package func with(partial: PartialResponse) -> TransportFailure {
     TransportFailure(
       kind, message, metrics: metrics, cause: cause, chain: chain, partial: partial,
-      phase: phase)
+      phase: phase, unreached: unreached)
+  }
+
+  /// Returns this failure to reach a host.
+  package func with(unreached: UnreachedHost) -> TransportFailure {
+    TransportFailure(
+      kind, message, metrics: metrics, cause: cause, chain: chain, partial: partial,
+      phase: phase, unreached: unreached)
   }
 
   /// Returns this failure of a transfer that timed out in a phase.
   package func with(phase: TransportOptions.TimeLimits.Phase) -> TransportFailure {
     TransportFailure(
       kind, message, metrics: metrics, cause: cause, chain: chain, partial: partial,
-      phase: phase)
+      phase: phase, unreached: unreached)
   }
 }
 

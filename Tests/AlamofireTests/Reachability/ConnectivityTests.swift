@@ -1,6 +1,7 @@
 import Alamofire
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPTestServer
 import HTTPWire
 import Testing
@@ -10,9 +11,10 @@ struct ConnectivityTests {
   private let network = ScriptedNetwork()
   private let waiting = Recorder<String>()
 
-  private func session(_ fake: FakeTransport, waits: Bool = true, resourceTimeout: TimeInterval? = nil)
-    -> Session
-  {
+  private func session(
+    _ transport: any Transport, waits: Bool = true, resourceTimeout: TimeInterval? = nil,
+    options: TransportOptions = TransportOptions()
+  ) -> Session {
     let configuration = URLSessionConfiguration.af.default
     configuration.waitsForConnectivity = waits
     if let resourceTimeout { configuration.timeoutIntervalForResource = resourceTimeout }
@@ -21,8 +23,8 @@ struct ConnectivityTests {
       waiting.add(task.originalRequest?.url?.path ?? "")
     }
     return Session(
-      configuration: configuration, engine: Engine(transport: fake, network: network),
-      observers: SessionObservers(eventMonitors: [monitor]))
+      configuration: configuration, engine: Engine(transport: transport, network: network),
+      observers: SessionObservers(eventMonitors: [monitor]), transportOptions: options)
   }
 
   @Test("The property is copied with its configuration and session") func property() {
@@ -131,6 +133,55 @@ struct ConnectivityTests {
     let error = await session.request("http://192.0.2.1/").end().error
     #expect((error?.underlyingError as? URLError)?.code == .cannotConnectToHost, "it was refused by somebody")
     #expect(waiting.count == 0)
+  }
+
+  @Test("The answer of a proxy does not wait for a network, whatever the routes to the host")
+  func refusingProxy() async throws {
+    network.become(ScriptedNetwork.offline)
+    let proxy = try HTTPTestServer(routes: .none)
+    proxy.enqueue(.status(403))
+    let engine = Engine.standard()
+    var options = TransportOptions()
+    options.proxy = .http("127.0.0.1", port: proxy.port)
+    let session = session(engine.transport, resourceTimeout: 60, options: options)
+    let error = await session.request("https://192.0.2.1/").end().error
+    #expect((error?.underlyingError as? URLError)?.code == .cannotConnectToHost)
+    #expect(error?.localizedDescription.contains("403") == true, "\(String(describing: error))")
+    #expect(waiting.count == 0)
+    engine.shutDown()
+  }
+
+  @Test(
+    "A request waits for the network over which its proxy is reached",
+    arguments: [TransportFailure.FailureKind.cannotFindProxy, .cannotConnectToProxy])
+  func proxyWithoutNetwork(kind: TransportFailure.FailureKind) async {
+    network.become(ScriptedNetwork.offline)
+    var lost = FakeReply.failure(kind)
+    lost.failure = TransportFailure(kind, "lost", unreached: .other("192.0.2.1"))
+    let hasty = session(FakeTransport(lost), waits: false)
+    let error = await hasty.request("http://a.test/").end().error
+    #expect((error?.underlyingError as? URLError)?.code == .notConnectedToInternet)
+    let patient = session(FakeTransport(lost, .text("there")))
+    async let response = patient.request("http://a.test/x").end()
+    await waiting.wait(for: 1)
+    // The proxy belongs to the local network, which has no default route.
+    network.become(
+      NetworkState(
+        links: [.init(index: 2, name: "net0", kind: .wired)], addresses: [.init(link: 2, family: .v4)],
+        routes: []))
+    #expect(await response.data == Data("there".utf8))
+  }
+
+  @Test(
+    "A refusal by a server or a socket is no lack of a network",
+    arguments: [
+      TransportFailure.FailureKind.cannotFindHost, .cannotConnectToHost, .cannotFindProxy,
+      .cannotConnectToProxy,
+    ])
+  func refusals(kind: TransportFailure.FailureKind) {
+    network.become(ScriptedNetwork.offline)
+    let refusal = TransportFailure(kind, "refused", unreached: .none)
+    #expect(refusal.explained(host: "192.0.2.1", by: network).kind == kind)
   }
 
   @Test("A stream without a read is sent after the wait") func unreadStream() async throws {
