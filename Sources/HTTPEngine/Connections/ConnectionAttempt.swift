@@ -335,7 +335,8 @@ final class ConnectionAttempt {
       return RouteFailure.privateAddress(route.proxy.map { "The proxy \($0)" } ?? endpoint?.host ?? host)
     case .attemptsFailed(let attempts):
       // An attempt without a local end says nothing about the host.
-      let last = attempts.last { !unbound.contains($0.address) }
+      let bound = attempts.filter { !unbound.contains($0.address) }
+      let last = bound.last { !RouteFailure.isWithoutRoute($0.code) } ?? bound.last
       if last == nil, let setting = request.profile.options.localInterface {
         return RouteFailure.unusableInterface(host, setting)
           .with(unreached: .other(endpoint?.host ?? host))

@@ -34,6 +34,12 @@ enum RouteFailure {
       .cannotConnectToHost, "\(host) \(explanation(of: code, for: address, port: port)).\(detail)")
   }
 
+  /// Whether an attempt to connect has failed because this machine has no way to the family or the net of the address.
+  /// That says nothing about the host if another of its addresses can be reached.
+  static func isWithoutRoute(_ code: Int32) -> Bool {
+    [ENETUNREACH, EADDRNOTAVAIL, EAFNOSUPPORT].contains(code)
+  }
+
   private static func explanation(of code: Int32, for address: IPAddress, port: Int) -> String {
     switch code {
     case EINVAL where address.isLinkLocal && address.zone == 0:

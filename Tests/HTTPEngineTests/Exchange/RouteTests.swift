@@ -167,10 +167,24 @@ import Testing
 
   @Test("An address that the interface cannot reach does not hide why another one failed", arguments: [0, 1])
   func partlyUsableInterface(position: Int) async throws {
+    let other = try #require(IPAddress.loopback6)
+    try await Self.expectRefusal(beside: other, at: position, by: Client { $0.localInterface = "127.0.0.1" })
+  }
+
+  @Test("An address without a route does not hide why another one failed", arguments: [0, 1])
+  func partlyReachable(position: Int) async throws {
+    // No connection can be made to this address, whatever the routes of the machine.
+    let broadcast = try #require(IPAddress(.v4, bytes: [255, 255, 255, 255]))
+    try await Self.expectRefusal(beside: broadcast, at: position, by: Client())
+  }
+
+  /// Connects to a port of 127.0.0.1 without a server, and to another address before it or after it.
+  private static func expectRefusal(
+    beside other: IPAddress, at position: Int, by client: Client
+  ) async throws {
     let port = try HTTPTestServer.refusedPort()
-    let client = Client { $0.localInterface = "127.0.0.1" }
     var addresses = [IPAddress.loopback4].compactMap { $0 }
-    addresses.insert(try #require(.loopback6), at: position)
+    addresses.insert(other, at: position)
     let origin = Origin(scheme: "http", host: "shop.test", port: port)
     let request = WireRequest(url: "http://shop.test:\(port)/", origin: origin, profile: client.profile) {
       $0.addresses = KnownAddresses(host: "shop.test", port: port, addresses: addresses)
