@@ -52,8 +52,9 @@ enum RouteFailure {
 
   static func unreachable(unixSocket path: String, _ code: Int32) -> TransportFailure {
     if code == EMFILE || code == ENFILE { return outOfDescriptors(path, code) }
+    // A path that is too long stays so.
     return TransportFailure(
-      .cannotConnectToHost,
+      code == ENAMETOOLONG ? .badURL : .cannotConnectToHost,
       "The Unix-domain socket \(path) does not accept the connection: \(text(code)). Check its path, and that the server runs.",
       unreached: .none)
   }
@@ -64,10 +65,11 @@ enum RouteFailure {
       "The local interface or address \(setting) could not be used for \(host) (localInterface).")
   }
 
-  /// Returns the failure of a request because a setting, which has this name, names no proxy that can be used.
+  /// Returns the failure of a request because a setting, which has this name, names no proxy that can be used. Retriers
+  /// must not take it for one that passes.
   static func unusableProxy(of setting: String) -> TransportFailure {
     TransportFailure(
-      .cannotFindProxy,
+      .badURL,
       "\(setting) names no usable proxy. Write it as http://host:port, or set TransportOptions.proxy; scripts (PAC) are not evaluated."
     )
   }

@@ -108,6 +108,27 @@ import Testing
     #expect(await fixture.isEmptied())
   }
 
+  @Test(
+    "A proxy setting or a socket that cannot be used ends the transfer at once", arguments: [true, false])
+  func unusableRoute(isProxy: Bool) async throws {
+    let configuration = URLSessionConfiguration.background(
+      withIdentifier: "org.alamofire.tests", folder: fixture.journal)
+    // A transfer whose failure may pass would be repeated for this time.
+    configuration.timeoutIntervalForResource = 10
+    var options = TransportOptions()
+    if isProxy {
+      configuration.connectionProxyDictionary = ["HTTPEnable": 1]
+    } else {
+      options.unixSocket = "/" + String(repeating: "s", count: 200)
+    }
+    let session = Session(configuration: configuration, transportOptions: options)
+    let request = session.download("http://127.0.0.1:1/")
+    let error = await request.endedWithoutFile().error
+    #expect(error?.transferCode == .badURL, "\(String(describing: error))")
+    #expect(request.retryCount == 0)
+    #expect(await fixture.isEmptied())
+  }
+
   @Test("A full disk is an error, and leaves nothing") func fullDisk() async {
     await #expect(processExitsWith: .success) {
       let fixture = try BackgroundFixture()
