@@ -266,7 +266,7 @@ final class HTTP1Connection: Connection {
     leave(reuse: false)
     table.lost(
       exchange,
-      failure.map { $0.with(addition: exchange.schemeAdvice + exchange.warning(evidence)) }
+      failure.map { exchange.warned($0, evidence, advice: exchange.schemeAdvice) }
         ?? exchange.unanswered(evidence),
       evidence)
   }

@@ -246,7 +246,7 @@ final class StreamedExchange: HTTP2StreamOwner {
     guard let exchange = leave() else { return }
     connection.table.lost(
       exchange,
-      failure.map { $0.with(addition: exchange.warning(evidence)) } ?? exchange.unanswered(evidence),
+      failure.map { exchange.warned($0, evidence) } ?? exchange.unanswered(evidence),
       evidence, isBusy: isBusy, takesNone: takesNone)
   }
 

@@ -84,6 +84,17 @@ extension Exchange {
     return " The server may have processed the \(method) request, so it was not sent again."
   }
 
+  /// Returns a failure of the connection with a sentence for a request that the server may have processed. A server
+  /// that has refused the connection, such as one that requires a client certificate, has processed nothing.
+  ///
+  /// - Parameter advice: Another sentence about a connection that was lost.
+  func warned(
+    _ failure: TransportFailure, _ evidence: RepeatDecision.Evidence, advice: String = ""
+  ) -> TransportFailure {
+    guard failure.kind == .connectionLost else { return failure }
+    return failure.with(addition: advice + warning(evidence))
+  }
+
   /// Whether the request is sent again after its connection has ended without a response.
   ///
   /// - Parameters:

@@ -42,8 +42,9 @@ final class TLSConnection {
     case handshake
     case open
     /// The system accepts no more bytes. The peer may have answered before it closed the connection, and OpenSSL keeps
-    /// separate states for reading and writing. The shutdown may not be called any more.
-    case onlyReads
+    /// separate states for reading and writing. The shutdown may not be called any more. The write has failed for this
+    /// reason.
+    case onlyReads(TransportFailure)
     /// After any other error no function may be called, not even the shutdown.
     case broken
   }
@@ -214,7 +215,7 @@ final class TLSConnection {
   }()
 
   func write(_ bytes: UnsafeRawBufferPointer) -> PipeStep {
-    if case .onlyReads = state { return .failed(failure ?? .lost(peer.description, EPIPE)) }
+    if case .onlyReads(let failure) = state { return .failed(failure) }
     return attempt(isWriting: true) { SSL_write_ex(session, bytes.baseAddress, bytes.count, &$0) }
   }
 
@@ -249,22 +250,21 @@ final class TLSConnection {
     case SSL_ERROR_WANT_WRITE: return .waitsToWrite
     // OpenSSL 3.0 reports a failed write like that, too, if the peer has sent `close_notify`.
     case SSL_ERROR_ZERO_RETURN where isWriting:
-      let lost = lost() ?? .lost(peer.description, EPIPE)
-      failure = lost
-      state = .onlyReads
+      let lost = lost ?? .lost(peer.description, EPIPE)
+      state = .onlyReads(lost)
       return .failed(lost)
     case SSL_ERROR_ZERO_RETURN: return .ended
     case SSL_ERROR_WANT_RETRY_VERIFY:
       if let chain = failure?.chain { return .undecided(chain) }
     case SSL_ERROR_WANT_X509_LOOKUP: return failure?.chain.map { .undecided($0) } ?? .asksForIdentity
     case SSL_ERROR_SYSCALL:
-      guard isWriting, case .open = state, let lost = lost() else { break }
-      state = .onlyReads
+      guard isWriting, case .open = state, let lost else { break }
+      state = .onlyReads(lost)
       return .failed(lost)
     default: break
     }
     // After a violation, only the alert may have failed to be written.
-    let failure = (error == SSL_ERROR_SYSCALL ? lost() : failure) ?? broken()
+    let failure = (error == SSL_ERROR_SYSCALL || isCutOff ? lost : failure) ?? broken()
     self.failure = failure
     state = .broken
     return .failed(failure)
@@ -276,11 +276,16 @@ final class TLSConnection {
     violation = violation ?? OpenSSLBytes.errors()
   }
 
-  /// Returns the first failure, perhaps of the connection below, and keeps it.
-  private func lost() -> TransportFailure? {
-    if failure == nil, case .failed(let below) = pipeEnd { failure = below }
-    return failure
+  /// The first failure, perhaps of the connection below.
+  private var lost: TransportFailure? {
+    if let failure { return failure }
+    if case .onlyReads(let first) = state { return first }
+    if case .failed(let below) = pipeEnd { return below }
+    return nil
   }
+
+  /// Whether the connection below has ended. OpenSSL's message about that says less than the failure of a write.
+  private var isCutOff: Bool { if case .ended = pipeEnd { true } else { false } }
 
   /// OpenSSL's messages about bytes that are not TLS.
   private static let notTLS = [
@@ -291,7 +296,7 @@ final class TLSConnection {
     let host = peer.description
     let said = violation ?? OpenSSLBytes.errors()
     if !renegotiation.isGoingOn, let refusal = refusalOfIdentity(said) { return refusal }
-    guard case .open = state else {
+    guard isOpen else {
       return TransportFailure(
         .secureConnectionFailed,
         (Self.notTLS.contains(where: said.contains)

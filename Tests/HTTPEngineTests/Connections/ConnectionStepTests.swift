@@ -68,6 +68,28 @@ struct ConnectionStepTests {
     }
   }
 
+  @Test("A server that refuses the connection has not processed the request", arguments: [true, false])
+  func refusedConnection(isHTTP2: Bool) async throws {
+    try await ConnectionFixture.run { fixture in
+      let pipe = MemoryPipe()
+      let (exchange, ending) = try fixture.exchange("POST", .bytes(Data([1])))
+      let refusal = TransportFailure(.clientCertificateRequired, "It asks for a client certificate.")
+      if isHTTP2 {
+        let connection = try fixture.http2(pipe)
+        #expect(connection.start(exchange))
+        connection.continueTurn()
+        pipe.afterIncoming = .failed(refusal)
+        connection.pipeIsReady()
+      } else {
+        let connection = fixture.http1(pipe)
+        pipe.afterIncoming = .failed(refusal)
+        connection.start(exchange)
+      }
+      #expect(ending.failure?.kind == .clientCertificateRequired)
+      #expect(ending.failure?.message == "It asks for a client certificate.")
+    }
+  }
+
   @Test(
     "A POST of which a used connection took no byte is sent again, one of which it took a byte is not",
     arguments: [0, 1])

@@ -88,8 +88,11 @@ final class MemoryTLSServer {
 
   /// Performs the first handshake, in which the server asks for a certificate, until the client needs more than bytes.
   /// Returns that step.
-  func handshakeForCertificate(with client: TLSConnection) throws -> PipeStep {
-    SSL_set_verify(session, SSL_VERIFY_PEER, nil)
+  func handshakeForCertificate(
+    with client: TLSConnection, requiresCertificate: Bool = false
+  ) throws -> PipeStep {
+    SSL_set_verify(
+      session, SSL_VERIFY_PEER | (requiresCertificate ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0), nil)
     for _ in 0..<10 {
       let step = client.handshake()
       switch step {

@@ -1,3 +1,4 @@
+import COpenSSL
 import FoundationEssentials
 import Glibc
 import HTTPTestServer
@@ -38,6 +39,56 @@ import Testing
   @Test("A handshake ends with the failure of the connection")
   func brokenConnection() async throws {
     try await expectFailure(.connectionLost) { $0.afterIncoming = .failed(.lost("localhost", ECONNRESET)) }
+  }
+
+  /// Sends a request to a server that requires a client certificate. The server answers the handshake and closes the
+  /// connection, so that the request cannot be written. Returns the failure of the next read.
+  private static func failureAfterWrite(
+    _ fixture: ConnectionFixture, _ change: (MemoryPipe) -> Void = { _ in }
+  ) throws -> TransportFailure {
+    let pipe = MemoryPipe()
+    let server = try MemoryTLSServer(.localhost, on: pipe, version: TLS1_3_VERSION)
+    let origin = try #require(Origin(url: "https://localhost/"))
+    let peer = TLSPeer(origin, Client.profile())
+    let tls = try TLSConnection.over(pipe, with: peer, fixture.core.contexts).get()
+    guard case .moved = try server.handshakeForCertificate(with: tls, requiresCertificate: true) else {
+      throw MemoryTLSServer.Failure()
+    }
+    pipe.room = 0
+    pipe.afterRoom = .failed(.lost("localhost", EPIPE))
+    let request = [UInt8](repeating: 7, count: 100)
+    for _ in 0..<2 {
+      guard case .failed(let lost) = request.withUnsafeBytes({ tls.write($0) }) else {
+        throw MemoryTLSServer.Failure()
+      }
+      #expect(lost.message.contains("Broken pipe"), "\(lost.message)")
+    }
+    change(pipe)
+    var room = [UInt8](repeating: 0, count: 1_000)
+    guard case .failed(let failure) = room.withUnsafeMutableBytes({ tls.read(into: $0) }) else {
+      throw MemoryTLSServer.Failure()
+    }
+    return failure
+  }
+
+  @Test("An alert that the server has sent is the reason of the failure, even if a write has failed before")
+  func alertAfterFailedWrite() async throws {
+    try await ConnectionFixture.run { fixture in
+      let failure = try Self.failureAfterWrite(fixture)
+      #expect(failure.kind == .clientCertificateRequired, "\(failure.message)")
+    }
+  }
+
+  @Test(
+    "A failed write is the reason of the failure if the server has sent nothing", arguments: [true, false])
+  func failedWrite(isReset: Bool) async throws {
+    try await ConnectionFixture.run { fixture in
+      let failure = try Self.failureAfterWrite(fixture) { pipe in
+        pipe.incoming = []
+        pipe.afterIncoming = isReset ? .failed(.lost("localhost", ECONNRESET)) : .ended
+      }
+      #expect(failure.message.contains("Broken pipe"), "\(failure.message)")
+    }
   }
 
   /// Starts a proxy over TLS whose targets send `greeting` together with its answer, and then violate TLS.
