@@ -125,6 +125,8 @@ import Testing
     let stream = try #require(InputStream(fileAtPath: "/nowhere/file"))
     let response = await session.upload(stream, to: server.url("/")).end()
     #expect(code(response) == .requestBodyStreamExhausted)
+    let text = response.error?.localizedDescription ?? ""
+    #expect(text.contains("could not be read: No such file or directory."), "\(text)")
   }
 
   @Test("The body stream of a request is sent") func bodyStream() async throws {

@@ -177,8 +177,12 @@ final class InputStreamSource: BodySource {
 
   private var unreadable: TransportFailure {
     let error = (stream as? SequenceStream)?.streamError
+    let reason = (stream.isUsable ? stream.foundationError : nil).map { error in
+      (error as NSError).localizedFailureReason ?? error.localizedDescription
+    }
     return TransportFailure(
-      .cannotReadBody, "The stream with the body of the request could not be read.",
+      .cannotReadBody,
+      "The stream with the body of the request could not be read\(reason.map { ": \($0)" } ?? "").",
       cause: error.map { $0.asAFError(or: .sessionTaskFailed(error: $0)) })
   }
 

@@ -215,12 +215,13 @@ extension InputStream {
     return inside.displayStyle != .optional || !inside.children.isEmpty
   }
 
-  /// Foundation's own streams always have an error in the state `.error`; a subclass may have none.
-  private var failure: any Error {
-    let isFoundations = type(of: self) == InputStream.self
-    let known = isFoundations && streamStatus == .error ? streamError : nil
-    return known ?? AFError.MultipartFormFailure.unreadable
+  /// The error of a usable stream of Foundation. Such a stream always has one in the state `.error`; a subclass may
+  /// have none.
+  var foundationError: (any Error)? {
+    type(of: self) == InputStream.self && streamStatus == .error ? streamError : nil
   }
+
+  private var failure: any Error { foundationError ?? AFError.MultipartFormFailure.unreadable }
 
   private static func failed(_ error: any Error) -> AFError {
     .multipartEncodingFailed(reason: .inputStreamReadFailed(error: error))
