@@ -259,6 +259,8 @@ enum FailureMessage {
     ("TransportOptions.proxy", "--proxy"),
     ("TransportOptions.netrcFile", "--netrc-file"),
     (" Correct it, or set it to nil.", ""),
+    (", because addressFamily allows only IPv4 addresses", ""),
+    (", because addressFamily allows only IPv6 addresses", ""),
     (" (timeoutIntervalForRequest)", ""),
     (" (timeLimits.total)", ""),
     (" (timeoutIntervalForResource)", ""),

@@ -144,7 +144,11 @@ final class ConnectionAttempt {
     case .target: foundTargets(all, reason)
     case .endpoint:
       timing.lookupEnd = Clock.now()
-      let usable = all.filter { request.profile.options.addressFamily.includes($0.family) }
+      let family = request.profile.options.addressFamily
+      let usable = all.filter { family.includes($0.family) }
+      guard !usable.isEmpty || all.isEmpty else {
+        return fail(RouteFailure.excluded(endpoint?.host ?? host, route.proxy, by: family))
+      }
       guard usable.isEmpty, let proxy = route.proxy else { return connect(to: usable, reason) }
       fail(RouteFailure.unknownProxy(proxy, reason))
     }

@@ -82,6 +82,17 @@ enum RouteFailure {
     )
   }
 
+  /// Returns the failure of a host, or of the proxy before it, all of whose addresses belong to the other family.
+  static func excluded(
+    _ host: String, _ proxy: ProxyServer?, by family: TransportOptions.AddressFamily
+  ) -> TransportFailure {
+    let name = proxy.map { "the proxy \($0)" } ?? host
+    return TransportFailure(
+      proxy == nil ? .cannotFindHost : .cannotFindProxy,
+      "No address of \(name) may be used, because addressFamily allows only \(family == .ipv4 ? "IPv4" : "IPv6") addresses.",
+      unreached: .none)
+  }
+
   static func timedOut(_ host: String, in phase: PhaseTimer.Phase) -> TransportFailure {
     TransportFailure(
       .timedOut, "The connection to \(host) timed out; check the network, or raise the connect timeout.",

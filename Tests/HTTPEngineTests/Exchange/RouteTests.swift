@@ -154,6 +154,33 @@ import Testing
     #expect(server.requestCount == 4)
   }
 
+  @Test("A host without an address of the chosen family is no unknown one", arguments: [false, true])
+  func excludedAddresses(isProxied: Bool) async throws {
+    for (url, family, proxy) in [
+      ("http://shop.test:9/", TransportOptions.AddressFamily.ipv6, "127.0.0.1"),
+      ("http://127.0.0.1:9/", .ipv6, "127.0.0.1"), ("http://[::1]:9/", .ipv4, "::1"),
+    ] {
+      let client = Client {
+        $0.addressFamily = family
+        if isProxied { $0.proxy = .http(proxy, port: 9) }
+      }
+      var request = try client.request(url)
+      if request.origin.host == "shop.test" {
+        let known = [IPAddress.loopback4].compactMap { $0 }
+        request = request.changing {
+          $0.addresses = KnownAddresses(host: "shop.test", port: 9, addresses: known)
+        }
+      }
+      let failure = try await client.failure(of: request)
+      #expect(failure.kind == (isProxied ? .cannotFindProxy : .cannotFindHost), "\(failure.message)")
+      #expect(
+        failure.message.contains("addressFamily allows only \(family == .ipv4 ? "IPv4" : "IPv6")"),
+        "\(failure.message)")
+      let name = isProxied ? "the proxy http://" : request.origin.host
+      #expect(failure.message.hasPrefix("No address of \(name)"), "\(failure.message)")
+    }
+  }
+
   @Test(
     "A missing interface is a clear failure",
     arguments: ["if!no-such-interface", "if!127.0.0.1", "host!192.0.2.1", "192.0.2.1"])
