@@ -66,7 +66,7 @@ extension HopLoop {
     // No part of a body that exceeds the limit is retained.
     let deliversBody = !delegate.hasChunkReaders && failure.kind != .dataLengthExceedsMaximum
     delegate.store(makeExchange(partial?.head), body: deliversBody ? body : nil)
-    if let error = route.handler.given?.error { return .sessionTaskFailed(error: error) }
+    if let error = route.handler.given?.error { return error.asAFError(or: .sessionTaskFailed(error: error)) }
     if let cause = failure.cause {
       let refusal = AFError(refusal: cause)
       // Within the handshake, the evaluator had no task to report to monitors.
