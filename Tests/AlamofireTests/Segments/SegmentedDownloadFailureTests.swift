@@ -394,6 +394,27 @@ private let KiB = 1024
     #expect(isWhole)
   }
 
+  @Test("The reason why a folder could not be created is the error")
+  func obstructedFolder() async throws {
+    defer { folder.remove() }
+    let obstacle = folder.url.appendingPathComponent("obstacle")
+    try Data("x".utf8).write(to: obstacle)
+    let destination = obstacle.appendingPathComponent("b/file")
+    let response = await AF.segmentedDownload(
+      "http://127.0.0.1:1/file", to: destination, options: .createIntermediateDirectories
+    ).response
+    guard case .downloadedFileMoveFailed(let error, _, destination)? = response.error else {
+      return _ = Issue.record("\(String(describing: response.error))")
+    }
+    var expected: NSError?
+    let parent = obstacle.appendingPathComponent("b")
+    do {
+      try FileManager.default.createDirectory(at: parent, withIntermediateDirectories: true)
+    } catch let failure { expected = failure as NSError }
+    #expect((error as NSError).domain == expected?.domain && (error as NSError).code == expected?.code)
+    #expect(!"\(error)".contains("No such file"), "\(error)")
+  }
+
   @Test("Requests that cannot be divided are errors")
   func unsuitable() async throws {
     defer { folder.remove() }

@@ -22,7 +22,10 @@ extension SegmentedDownloadCore {
     }
     let folder = destination.deletingLastPathComponent()
     if target.options.contains(.createIntermediateDirectories) {
-      try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      do { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) } catch {
+        throw AFError.downloadedFileMoveFailed(
+          error: error, source: partialFileURL, destination: destination)
+      }
     }
     if !target.options.contains(.removePreviousFile),
       FileManager.default.fileExists(atPath: destination.path)
