@@ -340,13 +340,13 @@ final class ConnectionAttempt {
     case .attemptsFailed(let attempts):
       // An attempt without a local end says nothing about the host.
       let bound = attempts.filter { !unbound.contains($0.address) }
-      let last = bound.last { !RouteFailure.isWithoutRoute($0.code) } ?? bound.last
+      let last = bound.last { !RouteFailure.isWithoutRoute($0) } ?? bound.last
       if last == nil, let setting = request.profile.options.localInterface {
         return RouteFailure.unusableInterface(host, setting)
           .with(unreached: .other(endpoint?.host ?? host))
       }
       guard let last, let endpoint else { return RouteFailure.unknownName(host, nil) }
-      if let proxy = route.proxy { return RouteFailure.unreachable(proxy, last.code) }
+      if let proxy = route.proxy { return RouteFailure.unreachable(proxy, last.code, last.address) }
       return RouteFailure.unreachable(host, last.code, last.address, port: endpoint.port)
         .with(unreached: .other(endpoint.host))
     }

@@ -5,10 +5,7 @@ import HTTPWire
 /// The failures to connect, as a user reads them.
 enum RouteFailure {
   static func unknownName(_ host: String, _ reason: HostLookup.Failure?) -> TransportFailure {
-    switch reason.map({ $0.code == EAI_SYSTEM ? $0.systemError : 0 }) {
-    case EMFILE?, ENFILE?: return outOfDescriptors(host, reason?.systemError ?? EMFILE)
-    default: break
-    }
+    if let shortage = shortage(host, reason) { return shortage }
     // An address with a zone that names no interface of this machine.
     if host.contains(":") {
       return TransportFailure(
@@ -25,33 +22,45 @@ enum RouteFailure {
   /// Returns the failure of the last address that was tried.
   static func unreachable(_ host: String, _ code: Int32, _ address: IPAddress, port: Int) -> TransportFailure
   {
-    if code == EMFILE || code == ENFILE { return outOfDescriptors(host, code) }
+    if let shortage = shortage(host, code) { return shortage }
     // What the sentence says anyway is not repeated: a host with a colon is an address.
     let isUsual = code == ECONNREFUSED && (host == address.text || host.contains(":"))
     let shown = address.family == .v6 ? "[\(address.text)]" : address.text
     let detail = isUsual ? "" : " (\(shown): \(text(code)))"
-    return TransportFailure(
-      .cannotConnectToHost, "\(host) \(explanation(of: code, for: address, port: port)).\(detail)")
+    let sentence =
+      explanation(of: code, for: address)
+      ?? "does not accept the connection; check that the server runs on port \(port)"
+    return TransportFailure(.cannotConnectToHost, "\(host) \(sentence).\(detail)")
   }
 
   /// Whether an attempt to connect has failed because this machine has no way to the family or the net of the address.
   /// That says nothing about the host if another of its addresses can be reached.
-  static func isWithoutRoute(_ code: Int32) -> Bool {
-    [ENETUNREACH, EADDRNOTAVAIL, EAFNOSUPPORT].contains(code)
+  static func isWithoutRoute(_ attempt: Connector.FailedAttempt) -> Bool {
+    switch attempt.code {
+    case ENETUNREACH, EAFNOSUPPORT: true
+    // The machine has no address of its own. With IPv4, it has no free port.
+    case EADDRNOTAVAIL: attempt.address.family == .v6
+    default: false
+    }
   }
 
-  private static func explanation(of code: Int32, for address: IPAddress, port: Int) -> String {
+  /// Returns the reason why an address could not be reached, with a remedy; `nil` if it has refused the connection.
+  private static func explanation(of code: Int32, for address: IPAddress) -> String? {
     switch code {
     case EINVAL where address.isLinkLocal && address.zone == 0:
       "is valid on one link only; add the interface that leads to it, as in [\(address.text)%25eth0]"
-    case ENETUNREACH, EHOSTUNREACH, ENETDOWN, EHOSTDOWN, EADDRNOTAVAIL:
+    case EADDRNOTAVAIL where address.family == .v4:
+      "cannot be reached, because this machine has no free port for the connection; close others, or widen net.ipv4.ip_local_port_range"
+    case ENETUNREACH, EHOSTUNREACH, ENETDOWN, EHOSTDOWN, EADDRNOTAVAIL, EAFNOSUPPORT:
       "cannot be reached; check the network of this machine, and the address of the host"
-    default: "does not accept the connection; check that the server runs on port \(port)"
+    case EACCES, EPERM:
+      "cannot be reached, because this machine does not permit it; check its firewall, and the rights of the process"
+    default: nil
     }
   }
 
   static func unreachable(unixSocket path: String, _ code: Int32) -> TransportFailure {
-    if code == EMFILE || code == ENFILE { return outOfDescriptors(path, code) }
+    if let shortage = shortage(path, code) { return shortage }
     // A path that is too long stays so.
     return TransportFailure(
       code == ENAMETOOLONG ? .badURL : .cannotConnectToHost,
@@ -115,7 +124,34 @@ enum RouteFailure {
       phase: .idle)
   }
 
-  static func outOfDescriptors(_ host: String, _ code: Int32) -> TransportFailure {
+  private static func shortage(_ host: String, _ reason: HostLookup.Failure?) -> TransportFailure? {
+    switch reason?.code {
+    case EAI_SYSTEM?: reason.flatMap { shortage(host, $0.systemError) }
+    case EAI_MEMORY?: shortage(host, ENOMEM)
+    default: nil
+    }
+  }
+
+  /// Returns the failure of a connection for which the process or the machine has too little of something; `nil` if
+  /// that is not the reason.
+  private static func shortage(_ host: String, _ code: Int32) -> TransportFailure? {
+    let start = "No connection to \(host) could be made because"
+    return switch code {
+    case EMFILE, ENFILE: outOfDescriptors(host, code)
+    case ENOMEM, ENOBUFS:
+      TransportFailure(
+        .resourceUnavailable, "\(start) the machine has too little memory for it. (\(text(code)))")
+    // Only epoll fails like this.
+    case ENOSPC:
+      TransportFailure(
+        .resourceUnavailable,
+        "\(start) the processes of the user watch too many sockets. Close connections, or raise the limit (fs.epoll.max_user_watches)."
+      )
+    default: nil
+    }
+  }
+
+  private static func outOfDescriptors(_ host: String, _ code: Int32) -> TransportFailure {
     let (owner, limits) =
       code == ENFILE
       ? ("machine", "the limits (fs.file-max, ulimit -n)")
@@ -132,6 +168,7 @@ enum RouteFailure {
 // The failures of connections through proxies.
 extension RouteFailure {
   static func unknownProxy(_ proxy: ProxyServer, _ reason: HostLookup.Failure?) -> TransportFailure {
+    if let shortage = shortage(proxy.host, reason) { return shortage }
     let said = reason.map { " (\($0.text))" } ?? ""
     return TransportFailure(
       .cannotFindProxy,
@@ -139,11 +176,13 @@ extension RouteFailure {
       unreached: .other(proxy.host))
   }
 
-  static func unreachable(_ proxy: ProxyServer, _ code: Int32) -> TransportFailure {
-    if code == EMFILE || code == ENFILE { return outOfDescriptors(proxy.host, code) }
+  /// Returns the failure of the last address of a proxy that was tried.
+  static func unreachable(_ proxy: ProxyServer, _ code: Int32, _ address: IPAddress) -> TransportFailure {
+    if let shortage = shortage(proxy.host, code) { return shortage }
+    let sentence =
+      explanation(of: code, for: address) ?? "does not accept the connection; check that it runs on that port"
     return TransportFailure(
-      .cannotConnectToProxy,
-      "The proxy \(proxy) does not accept the connection; check that it runs on that port. (\(String(cString: strerror(code))))",
+      .cannotConnectToProxy, "The proxy \(proxy) \(sentence). (\(text(code)))",
       unreached: .other(proxy.host))
   }
 

@@ -29,18 +29,21 @@ import Testing
     }
   }
 
-  @Test("A name that cannot be looked up without a free descriptor says so")
-  func names() async {
-    await #expect(processExitsWith: .success) {
+  @Test("A name that cannot be looked up without a free descriptor says so", arguments: [false, true])
+  func names(isProxy: Bool) async {
+    await #expect(processExitsWith: .success) { [isProxy] in
       let server = try HTTPTestServer()
       let client = Client()
       _ = try await client.get(server.url("/get"))
+      let profile = Client.profile { if isProxy { $0.proxy = .http("no-such-host.invalid", port: 1) } }
+      let request = try client.request("http://no-such-host.invalid/", profile: profile)
       let taken = Descriptors.takeAll()
-      let failure = try await client.failure(of: "http://no-such-host.invalid/")
+      let failure = try await client.failure(of: request)
       Descriptors.giveBack(taken)
       #expect(failure.kind == .resourceUnavailable)
       #expect(failure.message.contains("ulimit -n"), "\(failure.message)")
-      #expect(try await client.failure(of: "http://no-such-host.invalid/").kind == .cannotFindHost)
+      let next = try await client.failure(of: request)
+      #expect(next.kind == (isProxy ? .cannotFindProxy : .cannotFindHost), "\(next.message)")
     }
   }
 }
