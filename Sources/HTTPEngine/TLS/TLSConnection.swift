@@ -301,7 +301,8 @@ final class TLSConnection {
         .secureConnectionFailed,
         (Self.notTLS.contains(where: said.contains)
           ? "\(host) does not speak TLS on this port: its answer to the handshake is something else. If this is a port for plain HTTP, use http://."
-          : "The TLS handshake with \(host) failed. Check that it speaks TLS 1.2 or later.") + " (\(said))")
+          : "The TLS handshake with \(host) failed. Check that it speaks \(peer.settings.requirement).")
+          + " (\(said))")
     }
     if renegotiation.isGoingOn { return renegotiationFailure(said) }
     return TransportFailure(

@@ -21,6 +21,22 @@ struct TLSSettings: Hashable {
     cipherSuites = isForProxy ? nil : options.tls13CipherSuites
     identity = isForProxy ? nil : options.clientIdentity
   }
+
+  /// The versions and ciphers of which a server has to speak one, with the options that have chosen them.
+  var requirement: String {
+    let versions =
+      if minimumVersion == .tls13 {
+        "TLS 1.3 (minimumTLSVersion)"
+      } else if maximumVersion == .tls12 {
+        "TLS 1.2 (maximumTLSVersion)"
+      } else {
+        "TLS 1.2 or later"
+      }
+    var lists: [String] = []
+    if ciphers != nil, minimumVersion == .tls12 { lists.append("tls12Ciphers") }
+    if cipherSuites != nil, maximumVersion == .tls13 { lists.append("tls13CipherSuites") }
+    return lists.isEmpty ? versions : "\(versions) with a cipher of \(lists.joined(separator: " or "))"
+  }
 }
 
 /// The contexts of OpenSSL of one loop: one for each set of settings, because making one costs more than a connection

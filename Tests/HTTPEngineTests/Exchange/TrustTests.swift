@@ -114,6 +114,7 @@ import Testing
     let failure = try await Client { $0.minimumTLSVersion = .tls13 }.failure(of: old.url("/get"))
     #expect(failure.kind == .secureConnectionFailed)
     #expect(failure.helps(host: "localhost"))
+    #expect(failure.message.contains("speaks TLS 1.3 (minimumTLSVersion)."), "\(failure.message)")
     #expect(old.requestCount == 1)
   }
 

@@ -1,8 +1,9 @@
 import FoundationEssentials
-import HTTPEngine
 import HTTPTestServer
 import HTTPWire
 import Testing
+
+@testable import HTTPEngine
 
 @Suite("Versions and cipher suites of TLS", .timeLimit(.minutes(5))) struct TLSParameterTests {
   typealias Version = TransportOptions.TLSVersion
@@ -31,6 +32,7 @@ import Testing
     let server = try HTTPTestServer(.tls(.localhost, TLSOptions(minimumVersion: .tls1_3)))
     let failure = try await Client { $0.maximumTLSVersion = .tls12 }.failure(of: server.url("/get"))
     #expect(failure.kind == .secureConnectionFailed)
+    #expect(failure.message.contains("speaks TLS 1.2 (maximumTLSVersion)."), "\(failure.message)")
     #expect(server.requestCount == 0)
   }
 
@@ -76,6 +78,30 @@ import Testing
     let failure = try await Client { $0.tls12Ciphers = ciphers }.failure(of: server.url("/get"))
     #expect(failure.kind == .secureConnectionFailed, "\(failure)")
     #expect(server.requestCount == 0)
+  }
+
+  @Test("The advice after a failed handshake names the options that differ from their defaults")
+  func advice() {
+    func requirement(_ change: (inout TransportOptions) -> Void = { _ in }) -> String {
+      TLSSettings(Client.profile(6, change).options, isForProxy: false).requirement
+    }
+    #expect(requirement() == "TLS 1.2 or later")
+    #expect(requirement { $0.minimumTLSVersion = .tls13 } == "TLS 1.3 (minimumTLSVersion)")
+    #expect(requirement { $0.maximumTLSVersion = .tls12 } == "TLS 1.2 (maximumTLSVersion)")
+    #expect(requirement { $0.tls12Ciphers = "x" } == "TLS 1.2 or later with a cipher of tls12Ciphers")
+    let both = requirement {
+      $0.tls12Ciphers = "x"
+      $0.tls13CipherSuites = "y"
+    }
+    #expect(both == "TLS 1.2 or later with a cipher of tls12Ciphers or tls13CipherSuites")
+    let newest = requirement {
+      $0.minimumTLSVersion = .tls13
+      $0.tls12Ciphers = "x"
+      $0.tls13CipherSuites = "y"
+    }
+    #expect(newest == "TLS 1.3 (minimumTLSVersion) with a cipher of tls13CipherSuites")
+    let ofProxy = TLSSettings(Client.profile { $0.minimumTLSVersion = .tls13 }.options, isForProxy: true)
+    #expect(ofProxy.requirement == "TLS 1.2 or later")
   }
 
   @Test("A list without a known cipher ends the request")
