@@ -193,15 +193,23 @@ final class StreamedExchange: HTTP2StreamOwner {
     }
   }
 
-  /// Returns the failure of a request that was not sent before the server has violated HTTP/2; `nil` if the connection
-  /// has ended for another reason.
+  /// Returns the failure of a request that was not sent before the server has violated HTTP/2, or has refused the
+  /// connection; `nil` if the connection has ended for another reason.
   private func violation(_ exchange: Exchange) -> TransportFailure? {
     guard let failure = connection.session.failure else { return nil }
     switch failure {
     case .violation, .flood:
       return TransportFailure(.badServerResponse, failure.message(host: exchange.hostName))
-    case .closed, .fieldTooLarge, .otherResponse, .system: return nil
+    case .closed: return connection.endFailure.flatMap { $0.kind == .connectionLost ? nil : $0 }
+    case .fieldTooLarge, .otherResponse, .system: return nil
     }
+  }
+
+  /// Returns the reason for the end of the connection; `nil` if there is none. The code of GOAWAY says more than the
+  /// failure of a connection that the server has broken afterwards.
+  private func reason(ofGoAway code: UInt32?, _ message: String) -> TransportFailure? {
+    if let code, code != HTTP2ErrorCode.none { return TransportFailure(.connectionLost, message) }
+    return connection.endFailure
   }
 
   /// Returns the failure of a request that did not get a stream on any connection.
@@ -233,8 +241,10 @@ final class StreamedExchange: HTTP2StreamOwner {
     case .otherResponse where exchange.times.responseStart == 0:
       lost(TransportFailure(.connectionLost, message), .unknown)
     case .otherResponse: fail(TransportFailure(.connectionLost, message))
-    case .closed where exchange.times.responseStart == 0: lost(connection.endFailure, .unknown)
-    case .closed: fail(connection.endFailure ?? TransportFailure(.connectionLost, message))
+    case .closed(let code) where exchange.times.responseStart == 0:
+      lost(reason(ofGoAway: code, message), .unknown)
+    case .closed(let code):
+      fail(reason(ofGoAway: code, message) ?? TransportFailure(.connectionLost, message))
     }
   }
 

@@ -32,6 +32,7 @@ extension Exchange {
   /// TLS end a connection that begins with plain HTTP.
   var schemeAdvice: String {
     guard request?.origin.scheme == "http", pool?.route.proxy == nil, !isReused else { return "" }
+    if let connection = connection as? HTTP2Connection, connection.session.hasSettings { return "" }
     return " It failed, or this is a port for TLS; then use https://."
   }
 

@@ -382,6 +382,56 @@ struct HTTP2StepTests {
     }
   }
 
+  @Test(
+    "The code of GOAWAY is the reason why a request has no response, also if the connection breaks",
+    arguments: [true, false], [true, false])
+  func codeOfGoAway(isBroken: Bool, hasBegun: Bool) async throws {
+    try await ConnectionFixture.run { fixture in
+      let setup = try Setup(fixture, "POST", Self.upload)
+      if hasBegun { setup.receive(endsStream: false) }
+      // The stream of the request is the last one, and the code is ENHANCE_YOUR_CALM.
+      setup.pipe.incoming += HTTP2TestConnection.bytes(of: .goAway, payload: [0, 0, 0, 1, 0, 0, 0, 11])
+      setup.pipe.afterIncoming = isBroken ? .failed(TransportFailure(.connectionLost, "It broke.")) : .ended
+      setup.connection.pipeIsReady()
+      let message = setup.ending.failure?.message ?? "no failure"
+      #expect(setup.ending.failure?.kind == .connectionLost)
+      #expect(message.contains("(ENHANCE_YOUR_CALM)") && !message.contains("https"), "\(message)")
+      #expect(message.contains("may have processed") == !hasBegun, "\(message)")
+    }
+  }
+
+  @Test("A server that speaks HTTP/2 is not taken for one of TLS", arguments: [true, false])
+  func schemeAdvice(hasSettings: Bool) async throws {
+    try await ConnectionFixture.run { fixture in
+      let pipe = MemoryPipe()
+      let connection = try fixture.http2(pipe)
+      let (exchange, ending) = try fixture.exchange("POST", Self.upload)
+      #expect(connection.start(exchange))
+      fixture.core.exchanges.turn()
+      if hasSettings { pipe.incoming = HTTP2TestConnection.bytes(of: .settings) }
+      pipe.afterIncoming = .ended
+      connection.pipeIsReady()
+      let message = ending.failure?.message ?? "no failure"
+      #expect(message.contains("without a response"), "\(message)")
+      #expect(message.contains("then use https://") == !hasSettings, "\(message)")
+    }
+  }
+
+  @Test("The reason of an end is kept for a request that was not sent") func reasonOfUnsent() async throws {
+    try await ConnectionFixture.run { fixture in
+      let pipe = MemoryPipe()
+      pipe.room = 0
+      let connection = try fixture.http2(pipe)
+      let (exchange, ending) = try fixture.exchange("POST", Self.upload)
+      #expect(connection.start(exchange))
+      fixture.core.exchanges.turn()
+      let refusal = TransportFailure(.clientCertificateRequired, "It asks for a client certificate.")
+      pipe.afterIncoming = .failed(refusal)
+      connection.pipeIsReady()
+      #expect(ending.failure?.kind == .clientCertificateRequired, "\(ending.failure?.message ?? "none")")
+    }
+  }
+
   @Test("A stream that has ended is used by an exchange that waits, although its own exchange is held")
   func freedStreamOfHeldExchange() async throws {
     try await ConnectionFixture.run(connections: 1, { $0.httpVersions = .http2PriorKnowledge }) { fixture in
