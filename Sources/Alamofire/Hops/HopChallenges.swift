@@ -171,21 +171,25 @@ extension HopLoop {
 
   /// Throws if the total time of the request is over, which includes the decisions of delegates
   /// (`timeoutIntervalForResource`).
-  func checkDeadline() throws(AFError) {
+  ///
+  /// - Parameter asked: The object of the caller that was asked.
+  func checkDeadline(asked: String = "The delegate") throws(AFError) {
     let request = request
     guard let deadline = request.deadline, deadline <= .now else { return }
-    throw .unansweredQuestion(to: request.url)
+    throw .unansweredQuestion(to: request.url, asked, request.profile.options.timeLimits)
   }
 }
 
 extension AFError {
   /// Makes the error of a request whose delegate, or another object of the caller, did not answer in time.
-  static func unansweredQuestion(to url: String?) -> AFError {
+  static func unansweredQuestion(
+    to url: String?, _ asked: String, _ limits: TransportOptions.TimeLimits
+  ) -> AFError {
     let host = url.flatMap { URL(string: $0)?.host } ?? "the server"
     return .sessionTaskFailed(
       error: URLError(
         .timedOut,
-        "The delegate did not answer a question about \(host) before timeoutIntervalForResource was over.",
+        "\(asked) did not answer a question about \(host) before \(limits.totalSetting) was over.",
         url: url, phase: .total))
   }
 }

@@ -123,7 +123,7 @@ extension HopLoop {
       await evaluator.evaluated(trust, forHost: chain.host, deadline)
     } then: { (hops, result) throws(AFError) in
       try hops.delegate.checkAlive()
-      try hops.checkDeadline()
+      try hops.checkDeadline(asked: "An evaluator")
       do { return hops.remember(try result.get(), about: chain, evaluator) } catch {
         let refusal = AFError(refusal: error)
         hops.delegate.serverRefused(refusal)
@@ -185,9 +185,10 @@ extension HopLoop {
     } then: { (hops, result) throws(AFError) in
       try hops.delegate.checkAlive()
       guard result == .pathAvailable else {
+        let setting = hops.request.profile.options.timeLimits.totalSetting
         throw .sessionTaskFailed(
           error: URLError(
-            .timedOut, "There was no network until timeoutIntervalForResource was over.",
+            .timedOut, "There was no network until \(setting) was over.",
             url: hops.request.url, phase: .total))
       }
       return .done

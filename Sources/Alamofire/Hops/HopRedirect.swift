@@ -70,7 +70,7 @@ extension HopLoop {
     }
     return .task(question.ask) { (hops, answer) throws(AFError) in
       try hops.delegate.checkAlive()
-      try hops.checkDeadline()
+      try hops.checkDeadline(asked: "The delegate, or a redirect handler,")
       return try hops.redirect(by: plan, head, proposing: question.proposed, answer)
     }
   }

@@ -18,6 +18,8 @@ struct HandshakeClock {
 
   private var time: UInt64 = .max
   private var limit = Limit.idleTimeout
+  /// The name of the setting that limits the time without a byte.
+  private let idleSetting: String
   private var state = ClockState.stopped
 
   /// Makes a clock that has not started.
@@ -26,6 +28,7 @@ struct HandshakeClock {
   ///   - request: The request with the limits.
   ///   - timeToConnect: The rest of the time for connecting; `nil` if that time does not include the handshake.
   init(_ request: WireRequest, timeToConnect: UInt64?) {
+    idleSetting = request.profile.options.timeLimits.idleSetting
     if let idle = request.idleTimeout { time = Clock.nanoseconds(idle) }
     if let phase = request.profile.options.timeLimits.tlsHandshake, Clock.nanoseconds(phase) <= time {
       (time, limit) = (Clock.nanoseconds(phase), .phase(phase))
@@ -69,7 +72,7 @@ struct HandshakeClock {
       return TransportFailure(.timedOut, phase.message(host: host, limit: limit), phase: phase)
     case .idleTimeout:
       return TransportFailure(
-        .timedOut, "\(host) took too long to agree on a secure connection (timeoutIntervalForRequest).",
+        .timedOut, "\(host) took too long to agree on a secure connection (\(idleSetting)).",
         phase: phase)
     }
   }

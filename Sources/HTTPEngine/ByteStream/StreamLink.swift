@@ -384,7 +384,7 @@ final class StreamLink: @unchecked Sendable {
       return fail(
         TransportFailure(
           .timedOut,
-          "The stream to \(request.origin.host) took longer than a resource may take (timeoutIntervalForResource).",
+          "The stream to \(request.origin.host) took longer than a resource may take (\(request.profile.options.timeLimits.totalSetting)).",
           phase: .total
         ))
     }

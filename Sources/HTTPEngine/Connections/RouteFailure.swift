@@ -118,9 +118,9 @@ enum RouteFailure {
   /// Returns the failure of a connection that was not established within the idle timeout, although bytes may have
   /// moved.
   static func idle(_ host: String, _ limit: Duration, _ options: TransportOptions) -> TransportFailure {
-    let setting = options.timeLimits.idle == nil ? "timeoutIntervalForRequest" : "timeLimits.idle"
-    return TransportFailure(
-      .timedOut, "The connection to \(host) was not established within \(limit.shownSeconds) (\(setting)).",
+    TransportFailure(
+      .timedOut,
+      "The connection to \(host) was not established within \(limit.shownSeconds) (\(options.timeLimits.idleSetting)).",
       phase: .idle)
   }
 

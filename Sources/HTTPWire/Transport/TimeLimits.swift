@@ -91,6 +91,13 @@ extension TransportOptions {
   }
 }
 
+extension TransportOptions.TimeLimits {
+  /// The name of the setting that limits the total time.
+  package var totalSetting: String { total == nil ? "timeoutIntervalForResource" : "timeLimits.total" }
+  /// The name of the setting that limits the time without a byte.
+  package var idleSetting: String { idle == nil ? "timeoutIntervalForRequest" : "timeLimits.idle" }
+}
+
 extension TransportOptions.TimeLimits.Phase {
   /// Returns the failure message of a request with a phase that has lasted longer than `limit`.
   package func message(host: String, limit: Duration) -> String {

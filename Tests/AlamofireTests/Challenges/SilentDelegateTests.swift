@@ -69,6 +69,8 @@ import Testing
       .error
     #expect((error?.underlyingError as? URLError)?.code == .timedOut)
     #expect(error?.localizedDescription.contains("a.test") == true)
+    #expect(error?.localizedDescription.contains("before timeLimits.total was over") == true)
+    #expect(error?.localizedDescription.contains("a redirect handler") == true)
   }
 
   @Test("The total time begins with the body, however late the delegate provides its stream")

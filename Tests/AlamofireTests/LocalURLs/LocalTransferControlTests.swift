@@ -53,7 +53,12 @@ import Testing
     for control in controls {
       let failure = await #expect(throws: TransportFailure.self) { try await control.pass() }
       #expect(failure?.kind == .timedOut)
+      #expect(failure?.message.contains("timeoutIntervalForResource") == true)
     }
+    let limited = LocalTransferControl(deadline: .now, .init(total: .zero))
+    limited.suspend()
+    let failure = await #expect(throws: TransportFailure.self) { try await limited.pass() }
+    #expect(failure?.message.contains("timeLimits.total") == true)
   }
 
   @Test("The deadline ends waits only, unless it is checked") func openDeadline() async throws {

@@ -98,6 +98,15 @@ struct ConnectivityTests {
     #expect(network.watchCount == 0)
   }
 
+  @Test("The error names the limit of the options that ends the wait") func totalLimit() async {
+    network.become(ScriptedNetwork.offline)
+    var options = TransportOptions()
+    options.timeLimits.total = .milliseconds(50)
+    let session = session(FakeTransport { _, _ in .failure(.cannotFindHost) }, options: options)
+    let text = await session.request("http://a.test/").end().error?.localizedDescription ?? ""
+    #expect(text.contains("timeLimits.total") && !text.contains("timeoutInterval"), "\(text)")
+  }
+
   @Test("Cancelling the request ends the wait") func cancel() async {
     network.become(ScriptedNetwork.offline)
     let session = session(FakeTransport { _, _ in .failure(.cannotFindHost) })

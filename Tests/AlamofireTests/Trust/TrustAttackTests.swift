@@ -95,6 +95,8 @@ import Testing
       configuration: configuration, serverTrustManager: ServerTrustManager(evaluators: ["localhost": stuck]))
     let error = await session.request(server.url("/get")).serializingData().response.error
     #expect((error?.underlyingError as? URLError)?.code == .timedOut)
+    // The session has no delegate.
+    #expect(error?.localizedDescription.contains("The delegate") == false)
     stuck.gate.signal()
     #expect(server.receivedByteCount == 0)
   }

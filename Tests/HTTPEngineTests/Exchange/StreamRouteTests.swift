@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import HTTPEngine
+import HTTPSystem
 import HTTPTestServer
 import HTTPWire
 import Testing
@@ -115,6 +116,22 @@ import Testing
     guard case .failure(let failure) = await probe.end() else { return _ = Issue.record("it is secure") }
     #expect(failure.kind == .timedOut)
     #expect(failure.message.contains("raise the connect timeout"))
+  }
+
+  @Test("The failure of a stream whose total time is over names the limit") func totalLimit() async throws {
+    let silent = try SilentListener(Self.loopback(1))
+    let limit = Duration.milliseconds(50)
+    let client = Client { $0.timeLimits.total = limit }
+    let origin = Origin(scheme: "http", host: "127.0.0.1", port: silent.port)
+    let request = WireRequest(url: "\(origin)/", origin: origin, profile: client.profile) {
+      $0.deadline = .now + limit
+    }
+    let probe = StreamProbe()
+    let stream = client.transport.stream(request, isSecure: false, watcher: probe)
+    stream.resume()
+    guard case .failure(let failure) = await probe.end() else { return _ = Issue.record("it has connected") }
+    #expect(failure.phase == .total && failure.message.contains("(timeLimits.total)"), "\(failure.message)")
+    withExtendedLifetime(silent) {}
   }
 
   @Test("A stream that is cancelled while it connects opens nothing") func cancelled() async throws {

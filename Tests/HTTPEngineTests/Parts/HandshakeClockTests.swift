@@ -5,9 +5,13 @@ import Testing
 
 @Suite("Time of handshakes of streams") struct HandshakeClockTests {
   private static func clock(
-    idle: Duration? = nil, limit: Duration? = nil, timeToConnect: Duration? = nil
+    idle: Duration? = nil, limit: Duration? = nil, timeToConnect: Duration? = nil,
+    idleLimit: Duration? = nil
   ) throws -> HandshakeClock {
-    let client = Client { $0.timeLimits.tlsHandshake = limit }
+    let client = Client {
+      $0.timeLimits.tlsHandshake = limit
+      $0.timeLimits.idle = idleLimit
+    }
     return HandshakeClock(
       try client.request("https://a.test/", idleTimeout: idle),
       timeToConnect: timeToConnect.map(Clock.nanoseconds))
@@ -30,6 +34,12 @@ import Testing
       #expect(failure.kind == .timedOut && failure.phase == .tlsHandshake)
       #expect(failure.message.contains(text) && failure.helps(host: "a.test"), "\(failure.message)")
     }
+  }
+
+  @Test("The failure names the option that has set the idle timeout") func idleLimit() throws {
+    let clock = try Self.clock(idle: .seconds(1), idleLimit: .seconds(1))
+    let message = clock.failure(of: "a.test").message
+    #expect(message.contains("(timeLimits.idle)"), "\(message)")
   }
 
   @Test("Without a limit a handshake has no end") func unlimited() throws {

@@ -237,7 +237,9 @@ extension Request: RunOwner {
       }
       try core.checkAlive()
       if answer == nil, let deadline, deadline <= .now {
-        throw .unansweredQuestion(to: core.state.withLock { $0.results.request }?.url?.absoluteString)
+        throw .unansweredQuestion(
+          to: core.state.withLock { $0.results.request }?.url?.absoluteString, "The delegate",
+          core.profile.options.timeLimits)
       }
       try body.use(answer, of: core.state.withLock { $0.results.request })
     }

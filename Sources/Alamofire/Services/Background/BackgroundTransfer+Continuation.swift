@@ -268,7 +268,7 @@ struct StoredResponseTransport: AsyncTransport {
   func response(
     to request: WireRequest, observer: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse {
-    let control = LocalTransferControl(deadline: request.deadline)
+    let control = LocalTransferControl(deadline: request.deadline, request.profile.options.timeLimits)
     defer { observer.transferEnded() }
     control.begin(observer.transferBegan(control))
     try await control.pass()

@@ -354,7 +354,7 @@ struct StoredTransport: AsyncTransport {
     let begin = ContinuousClock.now
     // A response that is served because the server took too long may still have to be decided about, but not for ever.
     let deadline = request.deadline.map { $0 > .now ? $0 : .now + (request.idleTimeout ?? .seconds(60)) }
-    let control = LocalTransferControl(deadline: deadline)
+    let control = LocalTransferControl(deadline: deadline, request.profile.options.timeLimits)
     defer { observer.transferEnded() }
     control.begin(observer.transferBegan(control))
     try await control.pass()

@@ -345,7 +345,7 @@ struct SharedTransport: AsyncTransport {
   func response(
     to request: WireRequest, observer: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse {
-    let room = LocalTransferControl(deadline: request.deadline)
+    let room = LocalTransferControl(deadline: request.deadline, request.profile.options.timeLimits)
     let id = shared.reserve(priority: request.priority)
     defer { observer.transferEnded() }
     room.begin(observer.transferBegan(SharedTransferControl(shared: shared, id: id, room: room)))

@@ -12,7 +12,7 @@ struct LocalTransport: AsyncTransport {
   func response(
     to request: WireRequest, observer: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse {
-    let control = LocalTransferControl(deadline: request.deadline)
+    let control = LocalTransferControl(deadline: request.deadline, request.profile.options.timeLimits)
     defer { observer.transferEnded() }
     control.begin(observer.transferBegan(control))
     return try await Self.serve(request, observer, control)
@@ -253,11 +253,18 @@ package final class LocalTransferControl: TransferControl {
   private let state = Mutex(State())
   /// The end of the total time of the request; `nil` without a limit.
   private let deadline: MonotonicTime?
+  /// The name of the setting that limits the total time.
+  private let setting: String
 
   /// Makes the control of a transfer.
   ///
-  /// - Parameter deadline: The end of its total time, which a suspension does not stop.
-  package init(deadline: MonotonicTime? = nil) { self.deadline = deadline }
+  /// - Parameters:
+  ///   - deadline: The end of its total time, which a suspension does not stop.
+  ///   - limits: The limits of the request.
+  package init(deadline: MonotonicTime? = nil, _ limits: TransportOptions.TimeLimits = .init()) {
+    self.deadline = deadline
+    setting = limits.totalSetting
+  }
 
   /// The number of calls of ``resume()``.
   package var resumptions: Int { state.withLock { $0.resumptions } }
@@ -303,18 +310,17 @@ package final class LocalTransferControl: TransferControl {
     if !state.withLock({ $0.mayPass }) { await wait() }
     let (isCancelled, isOver) = state.withLock { ($0.isCancelled, $0.isOver) }
     if isCancelled { throw TransportFailure(.cancelled, "The request was cancelled.") }
-    if isOver { throw Self.incomplete }
+    if isOver { throw incomplete }
   }
 
   /// Throws after the deadline, for content that takes time to read.
   func checkDeadline() throws(TransportFailure) {
     guard let deadline, deadline <= .now else { return }
-    throw Self.incomplete
+    throw incomplete
   }
 
-  private static var incomplete: TransportFailure {
-    TransportFailure(
-      .timedOut, "The response was not complete in time (timeoutIntervalForResource).", phase: .total)
+  private var incomplete: TransportFailure {
+    TransportFailure(.timedOut, "The response was not complete in time (\(setting)).", phase: .total)
   }
 
   private func wait() async {

@@ -277,7 +277,7 @@ struct WebSocketExchange {
     return TransportFailure(
       .timedOut,
       "\(request.origin.host) did not complete its response to the WebSocket handshake within "
-        + "\(limit.shownSeconds) (timeoutIntervalForRequest).")
+        + "\(limit.shownSeconds) (\(request.profile.options.timeLimits.idleSetting)).")
   }
 
   /// Returns the answer if `step` completes it.

@@ -294,7 +294,7 @@ extension ByteStreamCore: ByteStreamWatcher {
     var verdict: TrustMemory.Verdict?
     if evaluator.isObserved {
       let answer = await answer(in: ServerProtectionSpace(trust, chain), deadline)
-      if let failure = Self.lateness(deadline, of: chain.host) { return failure }
+      if let failure = lateness(deadline, of: chain.host, "The delegate") { return failure }
       switch answer {
       case .accept: verdict = .acceptedByDelegate
       case .usual, .identity: break
@@ -306,7 +306,7 @@ extension ByteStreamCore: ByteStreamWatcher {
     }
     if verdict == nil {
       let result = await evaluator.evaluated(trust, forHost: chain.host, deadline)
-      if let failure = Self.lateness(deadline, of: chain.host) { return failure }
+      if let failure = lateness(deadline, of: chain.host, "An evaluator") { return failure }
       switch result {
       case .success(let found): verdict = found
       case .failure(let error):
@@ -325,7 +325,7 @@ extension ByteStreamCore: ByteStreamWatcher {
       authenticationMethod: NSURLAuthenticationMethodClientCertificate)
     let deadline = timeToDecide
     let answer = await answer(in: space, deadline)
-    if let failure = Self.lateness(deadline, of: origin.host) { return .failure(failure) }
+    if let failure = lateness(deadline, of: origin.host, "The delegate") { return .failure(failure) }
     switch answer {
     case .identity(let identity): return .success(identity)
     case .cancel: return .failure(Self.cancelled)
@@ -337,11 +337,14 @@ extension ByteStreamCore: ByteStreamWatcher {
 
   /// Returns the failure of a decision that was not made in time; `nil` if it was. The answer after the deadline says
   /// nothing, because it may be the answer after a cancellation.
-  private static func lateness(_ deadline: MonotonicTime?, of host: String) -> TransportFailure? {
+  private func lateness(
+    _ deadline: MonotonicTime?, of host: String, _ asked: String
+  ) -> TransportFailure? {
     guard let deadline, deadline <= .now else { return nil }
+    let profile = request?.profile ?? session.settings.profile
     return TransportFailure(
       .timedOut,
-      "The delegate or an evaluator did not decide about \(host) in time (timeoutIntervalForRequest).",
+      "\(asked) did not decide about \(host) in time (\(profile.options.timeLimits.idleSetting)).",
       phase: .idle)
   }
 
