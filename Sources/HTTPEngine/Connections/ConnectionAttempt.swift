@@ -85,6 +85,12 @@ final class ConnectionAttempt {
 
   private var host: String { request.origin.host }
 
+  /// The peer of its sockets in messages. The origins of forwarded requests share the connections to their proxy.
+  private var peer: String {
+    guard let proxy = route.proxy else { return host }
+    return route.forwards ? "the proxy \(proxy)" : "\(host) through the proxy \(proxy)"
+  }
+
   /// The ends of the steps so far.
   var times: ConnectionFacts.Times {
     ConnectionFacts.Times(lookupEnd: timing.lookupEnd, connectEnd: timing.connectEnd)
@@ -229,7 +235,7 @@ final class ConnectionAttempt {
       noteTime { $0.connectionBegan($1) }
     }
     let target = SocketAddress(address, port: port)
-    guard let socket = Socket.open(family: target.family, host: host, core.poller) else {
+    guard let socket = Socket.open(family: target.family, host: peer, core.poller) else {
       return act(on: connector.handle(.failed(number, code: errno), at: core.now))
     }
     if let setting = request.profile.options.localInterface,
@@ -255,7 +261,7 @@ final class ConnectionAttempt {
     guard let target = SocketAddress(path: path) else {
       return fail(RouteFailure.unreachable(unixSocket: path, ENAMETOOLONG))
     }
-    guard let socket = Socket.open(family: target.family, host: host, core.poller) else {
+    guard let socket = Socket.open(family: target.family, host: peer, core.poller) else {
       return fail(RouteFailure.unreachable(unixSocket: path, errno))
     }
     let candidate = Candidate(0, socket, self)

@@ -254,7 +254,7 @@ final class Tunnel: PipeOwner {
   }
 
   private func failed(_ failure: TransportFailure) {
-    end(.failed(closed.with(addition: failure.message)))
+    end(.failed(closed.with(addition: " (\(failure.message))")))
   }
 
   private func act(on step: SOCKSHandshake.SOCKSStep, rest: ArraySlice<UInt8>) {

@@ -276,6 +276,25 @@ import Testing
     #expect(proxy.connectionCount == 2)
   }
 
+  @Test("A connection that a proxy breaks is the one to the proxy", arguments: [true, false])
+  func brokenConnection(isTunnel: Bool) async throws {
+    let proxy = try StreamTestServer { connection in
+      _ = try connection.readHead()
+      connection.reset()
+    }
+    let client = client(proxy.port)
+    // The connection to a proxy that forwards requests belongs to no origin.
+    let url = "\(isTunnel ? "https" : "http")://nowhere.test/"
+    let failure = try await client.failure(of: client.request(url, "POST"))
+    let name = "the proxy http://127.0.0.1:\(proxy.port)"
+    let peer = isTunnel ? "nowhere.test through \(name)" : name
+    #expect(failure.message.contains("The connection to \(peer) broke: "), "\(failure.message)")
+    if isTunnel {
+      #expect(failure.kind == .cannotConnectToProxy)
+      #expect(failure.message.contains("before the request was sent. (The"), "\(failure.message)")
+    }
+  }
+
   @Test("The time of connecting includes the answer of the proxy") func times() async throws {
     let gate = Gate()
     let proxy = try StreamTestServer { connection in
