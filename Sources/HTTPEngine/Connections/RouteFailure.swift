@@ -220,11 +220,25 @@ extension RouteFailure {
         : "The proxy \(proxy) does not accept the name and the password.")
   }
 
+  /// Returns the failure of a proxy that asks for a login by none of the schemes that its credential answers. No part
+  /// of the credential was sent.
+  private static func unanswerable(_ proxy: ProxyServer) -> TransportFailure {
+    let remedy =
+      (proxy.username ?? "").isEmpty
+      ? "Without a name, a ticket is needed (kinit), and the proxy has to offer Negotiate."
+      : "A name and a password answer Basic, Digest and NTLM."
+    return TransportFailure(
+      .proxyAuthenticationRequired,
+      "The proxy \(proxy) asks for a login that cannot be answered by what TransportOptions.proxy has. \(remedy)"
+    )
+  }
+
   static func tunnel(_ failure: ConnectTunnel.Failure, _ proxy: ProxyServer, _ host: String)
     -> TransportFailure
   {
     switch failure {
-    case .loginRequired, .loginRejected: return rejected(by: proxy)
+    case .loginRequired: return proxy.hasCredential ? unanswerable(proxy) : rejected(by: proxy)
+    case .loginRejected: return rejected(by: proxy)
     case .refused(let status):
       return TransportFailure(
         .cannotConnectToHost, "The proxy \(proxy) refused a tunnel to \(host) with the status \(status).",

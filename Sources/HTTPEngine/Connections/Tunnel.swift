@@ -332,9 +332,12 @@ extension SOCKSHandshake.Target {
 }
 
 extension ProxyServer {
+  /// Whether it has a name or a password, which may be empty.
+  var hasCredential: Bool { username != nil || password != nil }
+
   /// The value of `Proxy-Authorization` that is sent without being asked for (RFC 7617).
   var basicLogin: String? {
-    guard username != nil || password != nil else { return nil }
+    guard hasCredential else { return nil }
     return "Basic \(Data("\(username ?? ""):\(password ?? "")".utf8).base64EncodedString())"
   }
 

@@ -35,9 +35,9 @@ package struct ConnectTunnel: Sendable {
   package enum Failure: Error, Sendable, Equatable {
     /// The proxy refused the tunnel with this status.
     case refused(status: Int)
-    /// The proxy wants a login, and there is none.
+    /// The proxy wants a login, and none was sent.
     case loginRequired(status: Int)
-    /// The proxy did not accept the login after ``ConnectTunnel/mostRounds`` rounds.
+    /// The proxy did not accept the login, or not after ``ConnectTunnel/mostRounds`` rounds.
     case loginRejected(status: Int)
     case invalidRequest(RequestHeadViolation)
     case invalidResponse(HeadViolation)
@@ -121,7 +121,9 @@ package struct ConnectTunnel: Sendable {
     let field = login.map { LoginField(value: $0, belongsToConnection: belongsToConnection) }
     switch state {
     case .asking(let keepsConnection):
-      guard let field else { return end(.loginRequired(status: status)) }
+      guard let field else {
+        return end(self.login == nil ? .loginRequired(status: status) : .loginRejected(status: status))
+      }
       self.login = field
       guard keepsConnection else { return connectAgain() }
       state = .refusedBody(left: Self.bodySizeLimit)

@@ -276,6 +276,40 @@ import Testing
     #expect(proxy.connectionCount == 2)
   }
 
+  @Test(
+    "A proxy that offers no scheme for the credential has not refused it",
+    arguments: [
+      ("ann", "Negotiate", "Basic, Digest and NTLM"),
+      ("ann", #"Digest realm="p", nonce="n", algorithm=MD4"#, "Basic, Digest and NTLM"),
+      ("", #"Bearer realm="p""#, "a ticket is needed"),
+    ])
+  func unanswerableChallenge(user: String, challenge: String, words: String) async throws {
+    let proxy = try HTTPTestServer(routes: .none)
+    proxy.enqueue(.status(407).with(header: "Proxy-Authenticate", value: challenge))
+    let client = Client {
+      var server = ProxyServer(.http, host: "127.0.0.1", port: proxy.port, username: user, password: "pw")
+      server.authentication = .negotiated
+      $0.proxy = .server(server)
+    }
+    let failure = try await client.failure(of: "https://localhost:9/x")
+    #expect(failure.kind == .proxyAuthenticationRequired, "\(failure.message)")
+    #expect(failure.message.contains(words), "\(failure.message)")
+    #expect(!failure.message.contains("does not accept"), "\(failure.message)")
+    #expect(try await proxy.takeRequest().header("Proxy-Authorization") == nil)
+  }
+
+  @Test("A credential that a proxy has got and refused is not accepted", arguments: [true, false])
+  func refusedCredential(isNegotiated: Bool) async throws {
+    let proxy = try HTTPTestServer(routes: .none)
+    let asks = Reply.status(407).with(header: "Proxy-Authenticate", value: #"Basic realm="p""#)
+    proxy.enqueue(asks, asks)
+    let failure = try await client(proxy.port, isNegotiated ? .negotiated : .basic)
+      .failure(of: "https://localhost:9/x")
+    #expect(failure.kind == .proxyAuthenticationRequired, "\(failure.message)")
+    #expect(failure.message.contains("does not accept the name and the password"), "\(failure.message)")
+    #expect(proxy.requestCount == (isNegotiated ? 2 : 1))
+  }
+
   @Test("A connection that a proxy breaks is the one to the proxy", arguments: [true, false])
   func brokenConnection(isTunnel: Bool) async throws {
     let proxy = try StreamTestServer { connection in

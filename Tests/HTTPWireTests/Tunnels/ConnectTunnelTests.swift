@@ -226,6 +226,14 @@ import Testing
     Scenario(
       "no login for 401", [challenge(status: 401)],
       [.sent(request), asked(1), .failed(.loginRequired(status: 401))]),
+    Scenario(
+      "a login that is not accepted", [challenge(), challenge()], logins: ["Basic x"],
+      [
+        .sent(request), asked(1), .sent(request("Basic x")), asked(2), .failed(.loginRejected(status: 407)),
+      ]),
+    Scenario(
+      "a first login that is not accepted", login: "Basic x", [challenge()],
+      [.sent(request("Basic x")), asked(1), .failed(.loginRejected(status: 407))]),
     Scenario("no HTTP", ["SOCKS"], [.sent(request), .failed(.invalidResponse(.statusLine))]),
     Scenario(
       "a bad field", ["HTTP/1.1 200 OK\r\nA b\r\n\r\n"],
