@@ -48,6 +48,8 @@ public struct ResponseRefusal: LocalizedError, Sendable, CustomStringConvertible
   public var description: String { "ResponseRefusal(\(CaseText(reason)))" }
 }
 
+extension ResponseRefusal: NSErrorConvertible {}
+
 extension ResponseRefusal {
   var ofValidation: AFError { .responseValidationFailed(reason: .customValidationFailed(error: self)) }
 

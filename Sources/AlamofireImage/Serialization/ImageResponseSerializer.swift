@@ -224,6 +224,9 @@ extension AFIError {
   public var isAlamofireError: Bool { if case .alamofireError = self { true } else { false } }
 }
 
+extension AFIError: NSErrorConvertible {}
+extension ImageError: NSErrorConvertible {}
+
 extension AFIError: CustomStringConvertible, LocalizedError {
   /// The text of ``description``.
   public var errorDescription: String? { description }

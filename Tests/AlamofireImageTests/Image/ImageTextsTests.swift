@@ -40,6 +40,14 @@ struct ImageTextsTests {
     }
   }
 
+  @Test("The errors are cast to NSError, as the errors of requests are")
+  func casts() {
+    // The compiler reports such a cast of an error as one that always succeeds.
+    func cast(_ value: Any) -> NSError? { value as? NSError }
+    #expect(cast(ImageError.unknownFormat)?.localizedDescription == ImageError.unknownFormat.description)
+    #expect(cast(AFIError.requestCancelled)?.localizedDescription == AFIError.requestCancelled.description)
+  }
+
   @Test("Each limited value has a unit")
   func units() {
     let units: [(ImageLimits.Kind, String)] = [

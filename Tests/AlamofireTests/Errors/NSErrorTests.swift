@@ -1,6 +1,7 @@
 import Alamofire
 import Foundation
 import FoundationNetworking
+import HTTPWire
 import Testing
 
 /// Casts of errors to `NSError`, as in code for Apple's systems.
@@ -67,11 +68,26 @@ import Testing
       AuthenticationError.excessiveRefresh, JSONEncoding.Error.invalidJSONObject,
       URLEncodedFormEncoder.Error.invalidRootObject("x"),
       AFError.UnexpectedInputStreamLength(bytesExpected: 1, bytesRead: 2),
+      SegmentedDownload.Failure.unsuitableRequest, ResumableUploadError.bodyIsStream,
+      HostStorageError.otherFile,
     ] as [any Error])
   func others(error: any Error) throws {
     let cast = try #require(Self.cast(error))
     #expect(cast.domain == String(reflecting: type(of: error)))
     #expect(cast.localizedDescription == error.localizedDescription)
+  }
+
+  @Test("All public errors of the library can be cast to NSError")
+  func types() {
+    let types: [any Error.Type] = [
+      AFError.self, AFError.UnexpectedInputStreamLength.self, AFError.MultipartFormFailure.self,
+      AuthenticationError.self, Certificate.ReadingError.self, ClientIdentity.Failure.self,
+      DecodableWebSocketMessageDecoder<Int>.Error.self, DeflateRequestCompressor.DuplicateHeaderError.self,
+      HostStorageError.self, JSONEncoding.Error.self, PublicKeyPin.Invalid.self, ResponseRefusal.self,
+      ResumableUploadError.self, SegmentedDownload.Failure.self, ServerTrust.Failure.self,
+      URLEncodedFormEncoder.Error.self,
+    ]
+    for type in types { #expect(type is any NSErrorConvertible.Type, "\(type)") }
   }
 
   @Test("NSErrors of equal errors are archived and compared")

@@ -76,6 +76,8 @@ extension ResumableUploadError: LocalizedError {
   public var errorDescription: String? { message }
 }
 
+extension ResumableUploadError: NSErrorConvertible {}
+
 extension UploadRequest {
   /// Makes the upload resumable: if it breaks, it continues at the offset that the server names.
   ///

@@ -4,6 +4,8 @@ import HTTPSystem
 public import HTTPWire
 import Synchronization
 
+extension HostStorageError: NSErrorConvertible {}
+
 /// The file of a ``HostPolicyStore``. Every call may wait for the disk.
 package protocol HostPolicyFile: Sendable {
   /// Returns the text; `nil` if the file does not exist.

@@ -241,6 +241,8 @@ public enum FileChecksum: Sendable, Equatable {
   }
 }
 
+extension SegmentedDownload.Failure: NSErrorConvertible {}
+
 extension SegmentedDownload.Failure: LocalizedError {
   /// The message of the error.
   public var errorDescription: String? {

@@ -267,3 +267,5 @@ public struct DecodableWebSocketMessageDecoder<Value: Decodable & Sendable>: Web
     do { return try decoder.value(Value.self, from: data) } catch { throw Error.decoding(error) }
   }
 }
+
+extension DecodableWebSocketMessageDecoder.Error: NSErrorConvertible {}
