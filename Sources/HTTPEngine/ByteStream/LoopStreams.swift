@@ -171,7 +171,7 @@ extension ByteStreamFlow.Reason {
     case .cutOff:
       return TransportFailure(
         .connectionLost,
-        "The stream to \(host) was closed because a write was cancelled before it was complete.")
+        "The stream to \(host) was closed because a write or its TLS was cancelled before it was complete.")
     }
   }
 }

@@ -29,7 +29,7 @@ package struct ByteStreamFlow: Sendable {
     /// Bytes that came in the clear were not read before the stream was to be secured: an attacker could have sent
     /// them.
     case cleartextLeft
-    /// A withdrawn write was sent in part, or could not be withdrawn any more.
+    /// A withdrawn write was sent in part, or could not be withdrawn any more; or TLS was withdrawn.
     case cutOff
     /// The failure that the owner has reported.
     case failure
@@ -216,13 +216,14 @@ package struct ByteStreamFlow: Sendable {
 
   package mutating func cancel() -> [Effect] { finish(.cancelled) }
 
-  /// Gives up an operation. Withdrawing a read loses no bytes; withdrawing a write that has begun fails the stream.
+  /// Gives up an operation. Withdrawing a read loses no bytes; withdrawing a write that has begun fails the stream, and
+  /// so does withdrawing TLS.
   package mutating func withdraw(_ number: Number, _ reason: Reason) -> [Effect] {
     guard phase != .over else { return [] }
     if let index = incoming.all.firstIndex(where: { $0.number == number }) {
-      if case .secure = incoming.all[index] {
-        guard phase != .securing else { return [.fail(number, reason)] + finish(.cutOff, but: number) }
-        outgoing.removeAll { $0.number == number }
+      // The operations after it, and those that other threads are about to ask for, would be performed in the clear.
+      guard !incoming.all[index].isSecuring else {
+        return [.fail(number, reason)] + finish(.cutOff, but: number)
       }
       incoming.remove(at: index)
       return [.fail(number, reason)] + settle()

@@ -165,6 +165,27 @@ import Testing
     #expect(flow.secure(2) == [.fail(2, .cleartextLeft), .close(.cleartextLeft)])
   }
 
+  @Test("Withdrawing startTLS ends the stream, so that nothing after it is sent in the clear")
+  func withdrawnTLS() {
+    var unconnected = ByteStreamFlow()
+    #expect(unconnected.secure(1) == [.connect])
+    #expect(unconnected.write(2, count: 6) == [])
+    let end = unconnected.withdraw(1, .cancelled)
+    #expect(end == [.fail(1, .cancelled), .fail(2, .cutOff), .close(.cutOff)])
+    #expect(unconnected.connected() == [] && unconnected.writing == nil)
+    var waiting = open()
+    #expect(waiting.write(1, count: 1) + waiting.secure(2) + waiting.read(3, least: 1, most: 1) == [])
+    #expect(
+      waiting.withdraw(2, .cancelled)
+        == [.fail(2, .cancelled), .fail(3, .cutOff), .fail(1, .cutOff), .close(.cutOff)])
+    var suspended = open()
+    suspended.suspend()
+    #expect(suspended.secure(1) == [])
+    #expect(suspended.withdraw(1, .cancelled) == [.fail(1, .cancelled), .close(.cutOff)])
+    #expect(
+      suspended.write(2, count: 6) == [.fail(2, .cutOff)], "a write that was about to follow it fails, too")
+  }
+
   @Test("A read that times out loses no bytes") func readTimeout() {
     var flow = open()
     #expect(flow.read(1, least: 9, most: 9) + flow.received(4) == [])

@@ -151,7 +151,7 @@ extension ByteStreamRequest {
   /// ``ServerTrustManager`` or the trust store evaluates the server, as for `https`, before a byte is sent.
   ///
   /// Unread plaintext bytes end the stream, because an attacker could have injected them. A failed handshake ends it
-  /// as well.
+  /// as well, and so does the cancellation of the task, because later operations would not be secure.
   ///
   /// - Throws: The errors of ``read(atLeast:atMost:timeout:)``; for an untrusted server, the error of a data request.
   public func startTLS() async throws {

@@ -1,0 +1,39 @@
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+@testable import Alamofire
+
+/// Operations that were requested after `startTLS` are never performed in the clear.
+@Suite("Streams of bytes whose TLS does not begin", .timeLimit(.minutes(5))) struct ByteStreamDowngradeTests {
+  private let session = Session.forStreams()
+  private let queue = DispatchQueue(label: "handlers")
+
+  private static func error<Value>(of result: Result<Value, AFError>) -> AFError? {
+    if case .failure(let error) = result { error } else { nil }
+  }
+
+  @Test("A write behind a startTLS that is cancelled is not sent") func cancelledTLS() async throws {
+    let received = Recorder<[UInt8]>()
+    let server = try StreamTestServer { connection in
+      try connection.write("220 ready\r\n")
+      received.add(try connection.readToEnd())
+    }
+    let stream = session.byteStream(host: "localhost", port: server.port)
+    _ = try await stream.read(atLeast: 11)
+    stream.suspend()
+    let (secured, written) = (Recorder<AFError?>(), Recorder<AFError?>())
+    let asked = stream.core.secure { secured.add(Self.error(of: $0)) }
+    let number = try #require(asked)
+    stream.write(Data("secret".utf8), queue: queue) { written.add(Self.error(of: $0)) }
+    // As the cancellation of the task that has called `startTLS()`.
+    stream.core.withdraw(number)
+    stream.resume()
+    #expect(try await secured.value(0)?.isExplicitlyCancelledError == true)
+    #expect(try await written.value(0)?.transferCode == .networkConnectionLost)
+    stream.cancel()
+    #expect(await received.wait(for: 1) == [[]], "the secret must not be sent in the clear")
+    #expect(await stream.ended()?.transferCode == .networkConnectionLost)
+  }
+}
