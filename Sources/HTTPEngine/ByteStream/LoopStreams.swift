@@ -168,6 +168,10 @@ extension ByteStreamFlow.Reason {
         .secureConnectionFailed,
         "\(host) sent more in the clear than was read before the stream was to be secured; an attacker could have sent it."
       )
+    case .halfClosed:
+      return TransportFailure(
+        .secureConnectionFailed,
+        "The stream to \(host) could not be secured, because one of its sides was closed before.")
     case .cutOff:
       return TransportFailure(
         .connectionLost,

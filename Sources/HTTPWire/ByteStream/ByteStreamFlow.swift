@@ -29,6 +29,8 @@ package struct ByteStreamFlow: Sendable {
     /// Bytes that came in the clear were not read before the stream was to be secured: an attacker could have sent
     /// them.
     case cleartextLeft
+    /// A side was closed before TLS, which needs both.
+    case halfClosed
     /// A withdrawn write was sent in part, or could not be withdrawn any more; or TLS was withdrawn.
     case cutOff
     /// The failure that the owner has reported.
@@ -166,15 +168,15 @@ package struct ByteStreamFlow: Sendable {
     return begin() + settle()
   }
 
-  /// Begins TLS after all pending operations.
+  /// Begins TLS after all pending operations. If it cannot begin although writes are still possible, the stream ends,
+  /// because later writes would be sent in the clear.
   package mutating func secure(_ number: Number) -> [Effect] {
     guard phase != .over else { return [.fail(number, reasonOfEnd)] }
     guard !isSecure, !incoming.all.contains(where: \.isSecuring) else {
       return [.fail(number, .alreadySecure)]
     }
-    guard !isAtEnd, !closesReading, !closesWriting else {
-      return [.fail(number, reasonOfShutWriting)]
-    }
+    guard !closesWriting else { return [.fail(number, reasonOfShutWriting)] }
+    guard !closesReading else { return [.fail(number, .halfClosed)] + finish(.halfClosed) }
     incoming.append(.secure(number))
     outgoing.append(.secure(number))
     return begin() + settle()
@@ -349,7 +351,7 @@ package struct ByteStreamFlow: Sendable {
     }
     if case .secure(let number)? = incoming.first, outgoing.first == .secure(number) {
       guard buffered == 0 else { return finish(.cleartextLeft) }
-      guard !isAtEnd else { return finish(.failure) }
+      guard !isAtEnd else { return finish(.halfClosed) }
       phase = .securing
       return [.secure]
     }

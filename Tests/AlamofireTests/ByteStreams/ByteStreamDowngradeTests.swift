@@ -36,4 +36,43 @@ import Testing
     #expect(await received.wait(for: 1) == [[]], "the secret must not be sent in the clear")
     #expect(await stream.ended()?.transferCode == .networkConnectionLost)
   }
+
+  @Test("A write behind a startTLS that comes after the end of the peer is not sent") func endOfPeer()
+    async throws
+  {
+    let received = Recorder<[UInt8]>()
+    let server = try StreamTestServer { connection in
+      try connection.write("220")
+      connection.closeWriting()
+      received.add(try connection.readToEnd())
+    }
+    let stream = session.byteStream(host: "localhost", port: server.port)
+    let task = stream.task
+    let greeting = Recorder<Data?>()
+    task.readData(ofMinLength: 4, maxLength: 512, timeout: 0) { data, _, _ in greeting.add(data) }
+    #expect(await greeting.wait(for: 1) == [Data("220".utf8)])
+    task.startSecureConnection()
+    let written = Recorder<URLError.Code?>()
+    task.write(Data("secret".utf8), timeout: 0) { written.add(($0 as? URLError)?.code) }
+    #expect(await written.wait(for: 1) == [.secureConnectionFailed])
+    stream.cancel()
+    #expect(await received.wait(for: 1) == [[]], "the secret must not be sent in the clear")
+    #expect(await stream.ended()?.transferCode == .secureConnectionFailed)
+  }
+
+  @Test("startTLS ends a stream whose reading side is closed", arguments: [true, false])
+  func closedReading(isConnected: Bool) async throws {
+    let server = try StreamTestServer()
+    let stream = session.byteStream(host: "localhost", port: server.port)
+    if isConnected {
+      try await stream.write(Data("x".utf8))
+      _ = try await stream.read()
+    }
+    stream.closeRead()
+    #expect(await failure { try await stream.startTLS() }?.transferCode == .secureConnectionFailed)
+    #expect(
+      await failure { try await stream.write(Data("secret".utf8)) }?.transferCode == .secureConnectionFailed)
+    stream.cancel()
+    #expect(await stream.ended()?.transferCode == .secureConnectionFailed)
+  }
 }

@@ -186,6 +186,29 @@ import Testing
       suspended.write(2, count: 6) == [.fail(2, .cutOff)], "a write that was about to follow it fails, too")
   }
 
+  @Test("startTLS ends a stream that a closed side keeps from being secured") func unsecurable() {
+    var flow = open()
+    #expect(flow.read(1, least: 4, most: 4) + flow.received(3) == [])
+    #expect(flow.ended() == [.answer(1, count: 3, isAtEnd: true)])
+    #expect(flow.secure(2) == [.fail(2, .halfClosed), .close(.halfClosed)])
+    #expect(flow.write(3, count: 1) == [.fail(3, .halfClosed)])
+    var pending = open()
+    #expect(pending.write(1, count: 1) + pending.ended() + pending.secure(2) == [])
+    #expect(pending.write(3, count: 1) == [])
+    let rest: [ByteStreamFlow.Effect] = [.fail(2, .halfClosed), .fail(3, .halfClosed), .close(.halfClosed)]
+    #expect(pending.sent(1) == [.complete(1)] + rest)
+    for isConnected in [true, false] {
+      var closed = isConnected ? open() : ByteStreamFlow()
+      let shut: [ByteStreamFlow.Effect] = isConnected ? [.shutReading] : []
+      #expect(closed.closeReading() == shut)
+      #expect(closed.secure(1) == [.fail(1, .halfClosed), .close(.halfClosed)])
+      #expect(closed.write(2, count: 1) == [.fail(2, .halfClosed)])
+    }
+    var unwritable = open()
+    #expect(unwritable.closeWriting() == [])
+    #expect(unwritable.secure(1) == [.fail(1, .closed)], "nothing can be written any more")
+  }
+
   @Test("A read that times out loses no bytes") func readTimeout() {
     var flow = open()
     #expect(flow.read(1, least: 9, most: 9) + flow.received(4) == [])
@@ -278,8 +301,8 @@ import Testing
     #expect(flow.read(2, least: 1, most: 1) == [.fail(2, .cancelled)])
   }
 
-  /// Checks that every operation is completed once, that the end comes once and last, and that only received bytes are
-  /// delivered.
+  /// Checks that every operation is completed once, that the end comes once and last, that only received bytes are
+  /// delivered, and that no write is sent in the clear that was requested after TLS.
   @Test("The invariants hold for random events", arguments: 0..<40 as Range<UInt64>) func randomEvents(
     seed: UInt64
   ) {
@@ -300,9 +323,13 @@ import Testing
     var ends = 0
     var come = 0
     var given = 0
+    /// Whether TLS was requested, and the writes that were requested after that.
+    var wantsTLS: Bool
+    var secrets: Set<UInt64> = []
 
     init(isSecure: Bool) {
       flow = ByteStreamFlow(secure: isSecure ? 0 : nil)
+      wantsTLS = isSecure
       if isSecure { requested = [0] }
     }
 
@@ -315,9 +342,11 @@ import Testing
         take(flow.read(number, least: least, most: Int(random.next() % 8)))
       case 3, 4, 5:
         requested.append(number)
+        if wantsTLS { secrets.insert(number) }
         take(flow.write(number, count: Int(random.next() % 4)))
       case 6 where random.next() % 4 == 0:
         requested.append(number)
+        wantsTLS = true
         take(flow.secure(number))
       case 7: take(flow.connected())
       case 8: take(flow.secured())
@@ -353,6 +382,8 @@ import Testing
     }
 
     mutating func take(_ effects: [ByteStreamFlow.Effect]) {
+      let isExposed = !flow.isSecure && flow.writing.map { secrets.contains($0) } == true
+      #expect(!isExposed, "a write after TLS is sent in the clear")
       for effect in effects {
         #expect(ends == 0 || !effect.isMovement)
         switch effect {
@@ -360,7 +391,11 @@ import Testing
           reported.append(number)
           given += count
           #expect(given <= come)
-        case .complete(let number), .fail(let number, _): reported.append(number)
+        case .complete(let number):
+          reported.append(number)
+          let isExposed = !flow.isSecure && secrets.contains(number)
+          #expect(!isExposed, "the write \(number) was sent in the clear")
+        case .fail(let number, _): reported.append(number)
         case .close: ends += 1
         case .connect, .secure, .shutReading: break
         }

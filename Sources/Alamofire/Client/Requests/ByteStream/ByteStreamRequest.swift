@@ -151,7 +151,8 @@ extension ByteStreamRequest {
   /// ``ServerTrustManager`` or the trust store evaluates the server, as for `https`, before a byte is sent.
   ///
   /// Unread plaintext bytes end the stream, because an attacker could have injected them. A failed handshake ends it
-  /// as well, and so does the cancellation of the task, because later operations would not be secure.
+  /// as well. So do the cancellation of the task, a peer that has closed its side, and an earlier ``closeRead()``,
+  /// because later operations would not be secure.
   ///
   /// - Throws: The errors of ``read(atLeast:atMost:timeout:)``; for an untrusted server, the error of a data request.
   public func startTLS() async throws {
@@ -384,7 +385,8 @@ public final class ByteStreamTask: URLSessionTask, @unchecked Sendable {
   public func closeRead() { core?.closeReading() }
   /// Closes the writing side after all pending writes.
   public func closeWrite() { core?.closeWriting() }
-  /// Begins TLS after all pending operations. A failure ends the stream.
+  /// Begins TLS after all pending operations. A failure ends the stream, unless TLS has begun before, or the writing
+  /// side is closed.
   public func startSecureConnection() { core?.secure { _ in } }
 
   /// Returns the error that a data task would have.
