@@ -286,16 +286,27 @@ package struct ByteStreamFlow: Sendable {
     return settle()
   }
 
-  /// Called when a write has failed. All writes fail, and the peer's bytes can be read up to the end.
+  /// Called when a write has failed. All writes fail, and TLS with the reads behind it. The peer's bytes can be read up
+  /// to the end.
   package mutating func writingFailed() -> [Effect] {
     guard phase == .open, !isWriteShut else { return [] }
     hasFailedToWrite = true
     hasSentPart = false
     closesWriting = true
     isWriteShut = true
-    let numbers = outgoing.all.compactMap(\.number)
+    var numbers = outgoing.all.compactMap(\.number)
     outgoing.removeAll { _ in true }
-    incoming.removeAll(where: \.isSecuring)
+    // Reads that wait for TLS fail with it, because they would return bytes that came in the clear.
+    var isBehindTLS = false
+    incoming.removeAll { item in
+      if item.isSecuring {
+        isBehindTLS = true
+        return true
+      }
+      guard isBehindTLS, let number = item.number else { return false }
+      numbers.append(number)
+      return true
+    }
     return numbers.map { .fail($0, .failure) } + settle()
   }
 

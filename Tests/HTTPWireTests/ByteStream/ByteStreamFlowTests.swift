@@ -241,6 +241,17 @@ import Testing
     #expect(flow.read(8, least: 1, most: 1) == [.fail(8, .failure)])
   }
 
+  @Test("After a failed write no read that waits for TLS returns bytes that came in the clear")
+  func failedWriteBeforeTLS() {
+    var flow = open()
+    #expect(flow.read(1, least: 1, most: 1) + flow.write(2, count: 4) + flow.secure(3) == [])
+    #expect(flow.read(4, least: 1, most: 9) + flow.read(5, least: 1, most: 9) + flow.closeReading() == [])
+    let failed = flow.writingFailed()
+    #expect(failed.prefix(2) == [.fail(2, .failure), .fail(3, .failure)])
+    #expect(failed.dropFirst(2) == [.fail(4, .failure), .fail(5, .failure)], "the reads fail with TLS")
+    #expect(flow.received(1) == [.answer(1, count: 1, isAtEnd: false), .shutReading, .close(.failure)])
+  }
+
   @Test("After a failed write the end is found without a read, and the last bytes are not lost")
   func readAhead() {
     for isWhole in [true, false] {
@@ -302,7 +313,7 @@ import Testing
   }
 
   /// Checks that every operation is completed once, that the end comes once and last, that only received bytes are
-  /// delivered, and that no write is sent in the clear that was requested after TLS.
+  /// delivered, and that no write or read after TLS is performed in the clear.
   @Test("The invariants hold for random events", arguments: 0..<40 as Range<UInt64>) func randomEvents(
     seed: UInt64
   ) {
@@ -326,10 +337,14 @@ import Testing
     /// Whether TLS was requested, and the writes that were requested after that.
     var wantsTLS: Bool
     var secrets: Set<UInt64> = []
+    /// The reads that were requested while TLS was pending.
+    var secureReads: Set<UInt64> = []
+    var pendingTLS: UInt64?
 
     init(isSecure: Bool) {
       flow = ByteStreamFlow(secure: isSecure ? 0 : nil)
       wantsTLS = isSecure
+      pendingTLS = isSecure ? 0 : nil
       if isSecure { requested = [0] }
     }
 
@@ -338,6 +353,7 @@ import Testing
       switch random.next() % 16 {
       case 0, 1, 2:
         requested.append(number)
+        if pendingTLS != nil { secureReads.insert(number) }
         let least = Int(random.next() % 4)
         take(flow.read(number, least: least, most: Int(random.next() % 8)))
       case 3, 4, 5:
@@ -347,6 +363,7 @@ import Testing
       case 6 where random.next() % 4 == 0:
         requested.append(number)
         wantsTLS = true
+        if pendingTLS == nil { pendingTLS = number }
         take(flow.secure(number))
       case 7: take(flow.connected())
       case 8: take(flow.secured())
@@ -386,11 +403,14 @@ import Testing
       #expect(!isExposed, "a write after TLS is sent in the clear")
       for effect in effects {
         #expect(ends == 0 || !effect.isMovement)
+        if let number = effect.number, number == pendingTLS { pendingTLS = nil }
         switch effect {
         case .answer(let number, let count, _):
           reported.append(number)
           given += count
           #expect(given <= come)
+          let isInjected = !flow.isSecure && secureReads.contains(number)
+          #expect(!isInjected, "the read \(number) got bytes in the clear")
         case .complete(let number):
           reported.append(number)
           let isExposed = !flow.isSecure && secrets.contains(number)
@@ -405,6 +425,13 @@ import Testing
 }
 
 extension ByteStreamFlow.Effect {
+  fileprivate var number: UInt64? {
+    switch self {
+    case .answer(let number, _, _), .complete(let number), .fail(let number, _): number
+    case .connect, .secure, .shutReading, .close: nil
+    }
+  }
+
   fileprivate var isMovement: Bool {
     switch self {
     case .connect, .secure, .shutReading, .close, .complete: true
