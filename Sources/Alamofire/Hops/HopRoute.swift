@@ -163,6 +163,11 @@ extension HopLoop {
   mutating func send(
     _ request: WireRequest, observer: any TransferObserver, then: @escaping Transfer.End
   ) throws(AFError) -> Outcome<HopLoop> {
+    if route.handler.isOverNetwork, let source = request.body.source as? InputStreamSource,
+      source.mustEndFirst
+    {
+      return send(request, after: source, observer: observer, then: then)
+    }
     switch route.server {
     case .undecided:
       return try evaluateHostPolicies { (hops) throws(AFError) in
@@ -176,6 +181,25 @@ extension HopLoop {
     }
     return transfer(
       request, observer: HostPolicyObserver(observer, request, trust: services.trust), then: then)
+  }
+
+  /// Sends a request whose body is announced as empty, once its stream has ended without a byte.
+  private func send(
+    _ request: WireRequest, after source: InputStreamSource, observer: any TransferObserver,
+    then: @escaping Transfer.End
+  ) -> Outcome<HopLoop> {
+    .task {
+      await source.end(before: request.deadline)
+    } then: { (hops, ending) throws(AFError) in
+      try hops.delegate.checkAlive()
+      switch ending {
+      case .success?: return try hops.send(request, observer: observer, then: then)
+      case .failure(let failure)?: return try then(&hops, .failure(failure))
+      case nil:
+        return try then(
+          &hops, .failure(TransportFailure(.timedOut, request.overdueMessage, phase: .total)))
+      }
+    }
   }
 
   /// Sends a request to an alternative service. If the service fails before it has processed the request, the request

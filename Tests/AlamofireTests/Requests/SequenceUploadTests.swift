@@ -90,13 +90,46 @@ struct SequenceUploadTests {
     #expect(Data(try await server.takeRequest().body) == bytes)
   }
 
-  @Test("A sequence of another length than announced is an error", arguments: [3, 6, 8, -1] as [Int64])
+  @Test("A sequence of another length than announced is an error", arguments: [0, 3, 6, 8, -1] as [Int64])
   func wrongLength(length: Int64) async throws {
     server.enqueue(.ok)
     let response = await Session.real()
       .upload(Self.sequence("one", "four"), to: server.url("/"), length: length).end()
     #expect(code(response) == .requestBodyStreamExhausted)
     #expect(response.error?.localizedDescription.contains("\(length)") == true)
+    if length == 0 { #expect(server.requestCount == 0, "the server would take the body as complete") }
+  }
+
+  @Test(
+    "A sequence that is announced as empty and throws fails the request before it is sent",
+    arguments: [true, false])
+  func thrownByEmpty(hasTrailers: Bool) async {
+    server.enqueue(.ok)
+    let body = AsyncThrowingStream<Data, any Error> { $0.finish(throwing: Failure()) }
+    let request = Session.real().upload(body, to: server.url("/"), length: 0)
+    if hasTrailers { _ = request.trailers { ["X-Length": "0"] } }
+    #expect(await request.end().error?.underlyingError as? Failure == Failure())
+    #expect(server.requestCount == 0)
+  }
+
+  @Test(
+    "A sequence that is announced as empty and does not end ends with its request",
+    arguments: [true, false])
+  func endlessEmpty(isCancelled: Bool) async {
+    let configuration = URLSessionConfiguration.uncached
+    if !isCancelled { configuration.timeoutIntervalForResource = 0.3 }
+    let source = Source(nil)
+    let request = Session.real(configuration: configuration).upload(source, to: server.url("/"), length: 0)
+    async let response = request.end()
+    if isCancelled {
+      await source.began.wait()
+      request.cancel()
+      #expect(await response.error?.isExplicitlyCancelledError == true)
+      await source.ended.wait()
+    } else {
+      #expect(code(await response) == .timedOut)
+    }
+    #expect(server.requestCount == 0)
   }
 
   @Test("A sequence that throws after its announced length fails the request") func thrownAtEnd() async throws

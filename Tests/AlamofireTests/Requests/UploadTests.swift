@@ -120,13 +120,57 @@ import Testing
     #expect(response.error?.localizedDescription.contains(word) == true)
   }
 
-  @Test("A stream that cannot be opened is an error") func unopenableStream() async throws {
+  @Test(
+    "Nothing is sent of a request whose stream is announced as empty and is not",
+    arguments: ["upload", "body", "redirect"])
+  func announcedAsEmpty(way: String) async throws {
+    let headers: HTTPHeaders = ["Content-Length": "0"]
+    let request: DataRequest
+    switch way {
+    case "body":
+      var post = try URLRequest(url: server.url("/"), method: .post, headers: headers)
+      post.httpBodyStream = InputStream(data: bytes(10))
+      request = session.request(post)
+    case "redirect":
+      server.enqueue(.redirect(to: "/there", status: 303))
+      request = session.request(server.url("/"))
+        .redirect(
+          using: .modify { _, next, _ in
+            var next = next
+            next.method = .put
+            next.headers = headers
+            next.httpBodyStream = InputStream(data: Data("more".utf8))
+            return next
+          })
+    default: request = session.upload(InputStream(data: bytes(10)), to: server.url("/"), headers: headers)
+    }
+    server.enqueue(.ok)
+    let response = await request.end()
+    #expect(code(response) == .requestBodyStreamExhausted)
+    #expect(response.error?.localizedDescription.contains("longer") == true)
+    #expect(server.recordedRequests.map(\.method) == (way == "redirect" ? ["GET"] : []))
+  }
+
+  @Test("An empty stream is sent with the length 0") func emptyStream() async throws {
+    server.enqueue(.ok)
+    let headers: HTTPHeaders = ["Content-Length": "0"]
+    let response = await session.upload(InputStream(data: Data()), to: server.url("/"), headers: headers)
+      .end()
+    #expect(response.error == nil)
+    let seen = try await server.takeRequest()
+    #expect(seen.body.isEmpty && !seen.isChunked && seen.header("Content-Length") == "0")
+  }
+
+  @Test("A stream that cannot be opened is an error", arguments: [nil, "0"])
+  func unopenableStream(length: String?) async throws {
     server.enqueue(.ok)
     let stream = try #require(InputStream(fileAtPath: "/nowhere/file"))
-    let response = await session.upload(stream, to: server.url("/")).end()
+    let headers: HTTPHeaders? = length.map { ["Content-Length": $0] }
+    let response = await session.upload(stream, to: server.url("/"), headers: headers).end()
     #expect(code(response) == .requestBodyStreamExhausted)
     let text = response.error?.localizedDescription ?? ""
     #expect(text.contains("could not be read: No such file or directory."), "\(text)")
+    if length != nil { #expect(server.requestCount == 0) }
   }
 
   @Test("The body stream of a request is sent") func bodyStream() async throws {

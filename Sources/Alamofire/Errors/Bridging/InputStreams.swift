@@ -22,6 +22,8 @@ final class InputStreamSource: BodySource {
     var isGivenToClass = false
     /// The number of bytes that were read.
     var total: Int64 = 0
+    /// Whether the stream has ended after as many bytes as were announced.
+    var isComplete = false
     var wake: (@Sendable () -> Void)?
   }
 
@@ -95,11 +97,12 @@ final class InputStreamSource: BodySource {
   }
 
   func stop() {
-    let (mustSignal, hasGiven) = state.withLock { state in
+    let (mustSignal, hasGiven, wake) = state.withLock { state in
       defer { state.isStopped = true }
-      state.wake = nil
-      return (state.isRead && !state.isStopped, state.hasGiven)
+      return (state.isRead && !state.isStopped, state.hasGiven, state.wake.take())
     }
+    // Released outside the lock.
+    _ = wake
     if mustSignal { room.signal() }
     if hasGiven { endSequence() }
   }
@@ -171,7 +174,10 @@ final class InputStreamSource: BodySource {
 
   private func end(_ failure: TransportFailure?) {
     if stream.isUsable { stream.close() }
-    let wake = state.withLock { state in state.bytes.finish(failure) ? state.wake : nil }
+    let wake = state.withLock { state in
+      if failure == nil { state.isComplete = true }
+      return state.bytes.finish(failure) ? state.wake : nil
+    }
     wake?()
   }
 
@@ -189,6 +195,37 @@ final class InputStreamSource: BodySource {
   private static func failure(_ what: String, _ length: Int64) -> TransportFailure {
     TransportFailure(
       .cannotReadBody, "The stream with the body of the request \(what) than the \(length) bytes announced.")
+  }
+}
+
+// A stream that is announced as empty. Of any other one, the last byte is withheld until it has ended.
+extension InputStreamSource {
+  /// Whether the stream has yet to end before the head is sent, which says already that the body is complete.
+  var mustEndFirst: Bool { length == 0 && state.withLock { !$0.isComplete } }
+
+  /// Waits for the end of the stream. Returns the failure of a stream that has bytes or cannot be read; `nil` if the
+  /// task was cancelled, or the deadline has come.
+  func end(before deadline: MonotonicTime?) async -> Result<Void, TransportFailure>? {
+    let ending = await SingleCompletion<Result<Void, TransportFailure>?>.answer(
+      whenForgotten: nil, whenCancelled: nil, deadline: deadline
+    ) { completion in
+      if let failure = start(wake: { [self] in readEnd(completion) }) {
+        return completion(.failure(failure))
+      }
+      readEnd(completion)
+    }
+    stop()
+    return ending
+  }
+
+  private func readEnd(_ completion: SingleCompletion<Result<Void, TransportFailure>?>) {
+    let reading = withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { room in read(into: room) }
+    switch reading {
+    case .end: completion(.success(()))
+    case .failure(let failure): completion(.failure(failure))
+    // Bytes that were not announced are a failure.
+    case .bytes, .wait: break
+    }
   }
 }
 
