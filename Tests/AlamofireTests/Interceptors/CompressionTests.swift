@@ -52,6 +52,39 @@ import Testing
     #expect(sent.error == nil)
   }
 
+  @Test(
+    "The body of an upload is not compressed, even if its request has a body",
+    arguments: ["data", "file", "stream", "form"])
+  func upload(kind: String) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.ok)
+    let body = Data("body".utf8)
+    let file = FileManager.default.temporaryDirectory.appending(path: "compression-\(UUID()).txt")
+    try body.write(to: file)
+    defer { try? FileManager.default.removeItem(at: file) }
+    var request = try URLRequest(url: server.url("/"), method: .post)
+    request.httpBody = Data("unsent".utf8)
+    let session = Session.real(interceptor: DeflateRequestCompressor())
+    let upload =
+      switch kind {
+      case "data": session.upload(body, with: request)
+      case "file": session.upload(file, with: request)
+      case "stream": session.upload(InputStream(data: body), with: request)
+      default: session.upload(multipartFormData: { $0.append(body, withName: "part") }, with: request)
+      }
+    let response = await upload.end()
+    #expect(response.error == nil)
+    let seen = try await server.takeRequest()
+    #expect(seen.header("Content-Encoding") == nil)
+    if kind == "form" {
+      #expect(seen.bodyText.contains("\r\n\r\nbody\r\n"))
+    } else {
+      #expect(seen.bodyText == "body")
+    }
+    #expect(response.request?.httpBody == nil)
+    #expect(!upload.cURLDescription().contains("unsent"))
+  }
+
   @Test("An existing Content-Encoding is an error, unless it is skipped or replaced") func existingCoding()
     async throws
   {

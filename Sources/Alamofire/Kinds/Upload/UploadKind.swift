@@ -21,6 +21,7 @@ final class UploadKind: RequestKind {
   private var transfer: BackgroundTransfer? { upload.transfer }
 
   func convert(_ request: URLRequest, for core: RequestCore) throws -> URLRequest {
+    let request = request.withoutBody
     transfer?.noteInitialRequest(request)
     guard let resumer = upload.resumer, transfer?.completed == nil else { return request }
     resumer.noteInitial(request)
@@ -197,6 +198,17 @@ final class UploadKind: RequestKind {
     _ served: ShortList<any ResponseSink>, of core: RequestCore, after run: Int, _ announce: () -> Void
   ) {
     core.deliver(served, of: transfer, after: run, announce)
+  }
+}
+
+extension URLRequest {
+  /// The request without its body, which an upload does not send. Otherwise adapters would compress or sign it.
+  fileprivate var withoutBody: URLRequest {
+    guard isChangeable, httpBody != nil || httpBodyStream != nil else { return self }
+    var request = self
+    request.httpBody = nil
+    request.httpBodyStream = nil
+    return request
   }
 }
 
