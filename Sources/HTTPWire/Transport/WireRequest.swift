@@ -330,8 +330,10 @@ package protocol BodySource: AnyObject, Sendable {
   var length: Int64 { get }
   /// Whether ``start(wake:)`` can begin again with the first byte.
   var isRepeatable: Bool { get }
-  /// Whether the whole body can be read at any time, without an effect on its sending.
+  /// Whether the whole body can be read at any time from ``stored``, without an effect on its sending.
   var isStored: Bool { get }
+  /// The source of the same bytes that does not report them as sent.
+  var stored: any BodySource { get }
   /// Begins with the first byte; called before each sending of the body.
   ///
   /// - Parameter wake: Call it, on any thread, when there are bytes after ``BodyReading/wait``.
@@ -345,6 +347,7 @@ package protocol BodySource: AnyObject, Sendable {
 
 extension BodySource {
   package var isStored: Bool { false }
+  package var stored: any BodySource { self }
 }
 
 /// The result of reading a ``BodySource``.

@@ -83,6 +83,25 @@ import Testing
     #expect(await fixture.isEmptied())
   }
 
+  @Test("A POST upload is sent again if no connection was made, although its body was hashed for Digest")
+  func signedPost() async throws {
+    let fake = FakeTransport(
+      .challenge(#"Digest realm="r", nonce="n1", qop="auth-int""#), .text("stored"),
+      .failure(.cannotConnectToHost), .text("stored"))
+    let session = Session(
+      configuration: .background(withIdentifier: "org.alamofire.tests", folder: fixture.journal),
+      engine: Engine(transport: fake, network: ScriptedNetwork()))
+    for method in [HTTPMethod.put, .post] {
+      let request = session.upload(Data("body".utf8), to: "http://a.test/", method: method)
+        .authenticate(username: "user", password: "pass")
+      #expect(await request.ended().error == nil, "\(method)")
+    }
+    #expect(fake.requests.map(\.method) == ["PUT", "PUT", "POST", "POST"])
+    let isSigned = fake.requests.map { $0.value("Authorization") != nil }
+    #expect(isSigned == [false, true, true, true], "the first POST is signed already")
+    #expect(await fixture.isEmptied())
+  }
+
   @Test("A POST download that was answered is not sent again, whatever error a validator gives")
   func validatedPost() async throws {
     let fake = FakeTransport()

@@ -91,11 +91,12 @@ final class UploadPartSource: BodySource {
 
   private let content: Content
   private let part: UploadResumption.Part
-  private let upload: UploadResumer
+  /// The upload to which the source reports; `nil` if its bytes are not sent.
+  private let upload: UploadResumer?
   /// The number of bytes that were read since the last start.
   private let position = Mutex<Int64>(0)
 
-  init(_ data: Data, _ part: UploadResumption.Part, of upload: UploadResumer) {
+  init(_ data: Data, _ part: UploadResumption.Part, of upload: UploadResumer?) {
     content = .data(data)
     self.part = part
     self.upload = upload
@@ -114,6 +115,13 @@ final class UploadPartSource: BodySource {
   var length: Int64 { part.count }
   var isRepeatable: Bool { true }
   var isStored: Bool { true }
+
+  var stored: any BodySource {
+    switch content {
+    case .data(let data): UploadPartSource(data, part, of: nil)
+    case .file(let source, _, _): source
+    }
+  }
 
   func start(wake: @escaping @Sendable () -> Void) -> TransportFailure? {
     position.withLock { $0 = 0 }
@@ -146,7 +154,7 @@ final class UploadPartSource: BodySource {
     }
     // Without its last bytes, the server does not take the part for complete.
     if end >= part.end, let change { return .failure(change) }
-    upload.contentRead(upTo: end)
+    upload?.contentRead(upTo: end)
     return reading
   }
 

@@ -230,6 +230,7 @@ final class JournalledBody: BodySource {
   var length: Int64 { source.length }
   var isRepeatable: Bool { source.isRepeatable }
   var isStored: Bool { source.isStored }
+  var stored: any BodySource { source.stored }
 
   func start(wake: @escaping @Sendable () -> Void) -> TransportFailure? {
     rest.store(length, ordering: .relaxed)

@@ -380,8 +380,9 @@ extension HashFunctions {
     switch body {
     case .none: break
     case .bytes(let data): data.withUnsafeBytes { hash.add($0) }
-    case .source(let source):
-      guard source.isStored, source.start(wake: {}) == nil else { return nil }
+    case .source(let sent):
+      let source = sent.stored
+      guard sent.isStored, source.start(wake: {}) == nil else { return nil }
       defer { source.stop() }
       let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
       defer { room.deallocate() }
