@@ -49,6 +49,21 @@ struct ProgressTests {
     #expect(request.uploadProgress.fractionCompleted == 1)
   }
 
+  @Test("The progress of an upload stays complete after a redirect to a page", arguments: [true, false])
+  func redirectedUpload(isObserved: Bool) async throws {
+    let server = try HTTPTestServer()
+    let target = server.url("/redirect-to?url=/bytes/10&status_code=303")
+    let request = Session.real().upload(Data(count: 1000), to: target)
+    let parent = Progress(totalUnitCount: 1)
+    if isObserved { parent.addChild(request.uploadProgress, withPendingUnitCount: 1) }
+    let response = await request.end()
+    #expect(response.error == nil && response.data?.count == 10)
+    #expect(server.recordedRequests.map(\.method) == ["POST", "GET"])
+    #expect(request.uploadProgress.completedUnitCount == 1000)
+    #expect(request.uploadProgress.fractionCompleted == 1)
+    if isObserved { #expect(parent.fractionCompleted == 1) }
+  }
+
   @Test(
     "The progress is complete after the end", arguments: ["/bytes/1000", "/stream-bytes/1000", "/status/204"])
   func late(path: String) async throws {

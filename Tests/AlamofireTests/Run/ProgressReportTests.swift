@@ -110,6 +110,17 @@ import Testing
     #expect(texts(end) == [])
   }
 
+  @Test("A request without a body that follows a redirect does not change what was sent")
+  func bodilessRequest() {
+    var report = observed
+    let body = report.moved(count(4, of: 4, 0, of: -1), nil)
+    #expect(texts(body) == ["handler 4/4"])
+    let page = report.moved(count(0, of: 0, 5, of: 5), nil)
+    #expect(texts(page) == ["handler 5/5"] && report.count == count(4, of: 4, 5, of: 5))
+    let repeated = report.moved(count(0, of: 4, 5, of: 5), nil)
+    #expect(texts(repeated).isEmpty && report.count.sent == 0, "a body that is sent again counts anew")
+  }
+
   @Test("Sequences receive what handlers receive") func sequences() {
     var (report, listeners) = (ProgressReport(), RequestListeners())
     let (uploads, downloads) = (AsyncStream<Progress>.makeStream(), AsyncStream<Progress>.makeStream())

@@ -71,7 +71,7 @@ struct ProgressReport: Sendable {
   /// - Parameter uploaded: The number of uploaded bytes, if they are more than the last request's.
   mutating func ended(_ exchange: Exchange, uploaded: Int64?, received: Int64, after offset: Int64) {
     guard last == ByteCount() else { return }
-    last.sent = uploaded ?? exchange.transfer?.requestBodyBytes ?? 0
+    last.sent = uploaded ?? exchange.sentBodyBytes
     last.expectedToSend = last.sent
     last.received = offset + received
     let sum = exchange.announcedLength?.addingReportingOverflow(offset)
@@ -97,6 +97,11 @@ struct ProgressReport: Sendable {
   /// Takes the counts of a transfer. Returns the changes, with the calls for handlers and sequences.
   mutating func moved(_ count: ByteCount, _ listeners: RequestListeners?) -> [Notice] {
     let before = last
+    var count = count
+    // A request without a body, such as the one after a redirect to a page, does not change what was sent.
+    if before.sent > 0, count.sent == 0, count.expectedToSend == 0 {
+      (count.sent, count.expectedToSend) = (before.sent, before.expectedToSend)
+    }
     last = count
     if isIntermediate { last.received = 0 }
     var notices: [Notice] = []

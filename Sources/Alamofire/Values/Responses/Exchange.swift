@@ -118,6 +118,12 @@ package final class Exchange: Sendable {
   /// The numbers of the transfer of the last response; `nil` without a transfer.
   package var transfer: TransferMetrics.Values? { (unlisted ?? hops.last?.metrics)?.values }
 
+  /// The number of bytes of the last body that was sent. A request without one may have followed after a redirect.
+  package var sentBodyBytes: Int64 {
+    if let count = transfer?.requestBodyBytes, count > 0 { return count }
+    return hops.last { $0.request.bodyCount != 0 }?.metrics.values.requestBodyBytes ?? 0
+  }
+
   /// The length of the body that the response announces; `nil` if it announces none, or if the body is encoded.
   package var announcedLength: Int64? {
     guard let block = head?.block else { return other?.expectedContentLength.nonNegative }
