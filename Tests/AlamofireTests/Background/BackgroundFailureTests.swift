@@ -83,6 +83,31 @@ import Testing
     #expect(await fixture.isEmptied())
   }
 
+  @Test(
+    "A POST upload of an empty body waits for a server that refuses connections", arguments: [true, false])
+  func emptyUpload(isFile: Bool) async throws {
+    var server = try HTTPTestServer(routes: .none)
+    let port = server.port
+    server.stop()
+    let errors = Recorder<URLError.Code?>()
+    let session = fixture.session(
+      interceptor: Retrier { _, _, error, completion in
+        errors.add(error.asAFError?.transferCode)
+        completion(.doNotRetry)
+      })
+    let url = "http://127.0.0.1:\(port)/"
+    let request =
+      isFile
+      ? session.upload(try fixture.folder.file("empty", Data()), to: url) : session.upload(Data(), to: url)
+    async let response = request.ended()
+    #expect(await errors.wait(for: 1).first == .cannotConnectToHost)
+    server = try HTTPTestServer(port: port, routes: .none)
+    server.enqueue(.ok)
+    #expect(await response.error == nil)
+    #expect(server.recordedRequests.map(\.method) == ["POST"])
+    #expect(await fixture.isEmptied())
+  }
+
   @Test("A POST upload is sent again if no connection was made, although its body was hashed for Digest")
   func signedPost() async throws {
     let fake = FakeTransport(

@@ -107,6 +107,18 @@ import Testing
     }
   }
 
+  @Test("An upload that was noted as sent without a connection is retried if it is empty", arguments: [0, 1])
+  func empty(size: Int) async throws {
+    let transfer = transfers.make()
+    try transfer.spool(Data(count: size))
+    try transfer.describe(try URLRequest(url: "http://a.test/", method: .post), kind: .upload)
+    try transfer.noteSent()
+    #expect(await delay(after: .cannotConnectToHost, of: transfer) == (size == 0 ? 1 : nil))
+    #expect(await delay(after: .networkConnectionLost, of: transfer) == nil, "a server may have received it")
+    transfer.noteRedirected()
+    #expect(await delay(after: .cannotConnectToHost, of: transfer) == nil, "a server has received it")
+  }
+
   @Test("The delay doubles up to a minute") func delays() async throws {
     struct Spy: RequestInterceptor {
       let retrier: BackgroundRetrier

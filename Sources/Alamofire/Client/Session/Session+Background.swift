@@ -147,9 +147,9 @@ struct BackgroundRetrier: RequestInterceptor {
     }
   }
 
-  /// Whether nothing of the request was sent, although the journal notes a download as sent before its connection
-  /// exists. The error of a validator or a serializer is about another request, and so may the error of a `URLProtocol`
-  /// class be.
+  /// Whether nothing of the request was sent, although the journal notes a download and an empty upload as sent before
+  /// their connections exist. The error of a validator or a serializer is about another request, and so may the error
+  /// of a `URLProtocol` class be.
   private func isUnsent(_ request: Request, _ code: URLError.Code, _ error: any Error) -> Bool {
     guard case .sessionTaskFailed = error.asAFError, request.response == nil,
       request.session.settings.protocolClasses.isEmpty

@@ -168,9 +168,12 @@ package final class BackgroundTransfer: Sendable {
   func noteRedirected() { state.withLock { $0.isRedirected = true } }
 
   /// Whether nothing was sent if no connection was made at last. Other servers may have received a redirected request,
-  /// and the body of an upload is noted when it is sent.
+  /// and the body of an upload is noted when it is sent, unless it is empty.
   var isUnsentWithoutConnection: Bool {
-    state.withLock { $0.stored?.description.kind == .download && !$0.isRedirected }
+    state.withLock { state in
+      guard let description = state.stored?.description, !state.isRedirected else { return false }
+      return description.kind == .download || (description.bodyFile?.size ?? 0) == 0
+    }
   }
 
   /// Notes that the server has named a resumable upload, no longer has it, or lacks bytes of it. Does nothing if that
