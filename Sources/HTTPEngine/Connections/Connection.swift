@@ -49,8 +49,8 @@ struct ConnectionKey: Hashable {
   let localInterface: ByteText?
   let addressFamily: TransportOptions.AddressFamily
   let refusesPrivateAddresses: Bool
-  /// The name service by which the server is found; `nil` if its name is not looked up there.
-  let nameServiceURL: String?
+  /// The name service by which the server is found, and the way to it; `nil` if its name is not looked up there.
+  let nameService: NameServiceRoute?
 
   /// Makes the key of a request.
   ///
@@ -75,10 +75,31 @@ struct ConnectionKey: Hashable {
     localInterface = options.localInterface.map { ByteText($0) }
     addressFamily = options.addressFamily
     refusesPrivateAddresses = options.refusesPrivateAddresses
-    nameServiceURL = options.nameServiceURL.flatMap { route.namedEndpoint == nil ? nil : $0 }
+    nameService = NameServiceRoute(profile).flatMap { route.namedEndpoint == nil ? nil : $0 }
   }
 
   var isSecure: Bool { origin.scheme == "https" }
+}
+
+/// A name service and the way to it, because a service may answer by the address that asks.
+struct NameServiceRoute: Hashable {
+  let url: String
+  let origin: Origin
+  private let localInterface: ByteText?
+  private let hostOverride: TransportOptions.HostOverride?
+  /// The Unix-domain socket at which the proxy to the service is reached. The proxy itself is in the partition.
+  private let proxySocket: ByteText?
+
+  /// Returns `nil` if a profile has no name service with a valid URL.
+  init?(_ profile: ConnectionProfile) {
+    let options = profile.options
+    guard let url = options.nameServiceURL, let origin = Origin(url: url) else { return nil }
+    self.url = url
+    self.origin = origin
+    localInterface = options.localInterface.map { ByteText($0) }
+    hostOverride = options.hostOverrides.first { $0.leads(origin) }
+    proxySocket = options.proxySocket(to: origin, profile.proxies).map { ByteText($0) }
+  }
 }
 
 /// The facts about an open connection, for the metrics of the exchanges that it carries. It never changes.

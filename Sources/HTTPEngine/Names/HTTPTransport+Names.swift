@@ -45,13 +45,13 @@ extension HTTPTransport {
   nonisolated(nonsending) func addAddresses(to request: WireRequest) async -> Result<
     WireRequest, TransportFailure
   > {
-    let options = request.profile.options
-    guard let service = options.nameServiceURL else { return .success(request) }
-    guard let origin = Origin(url: service), origin.scheme == "https" else {
+    let profile = request.profile
+    guard let url = profile.options.nameServiceURL else { return .success(request) }
+    guard let service = NameServiceRoute(profile), service.origin.scheme == "https" else {
       return .failure(
         TransportFailure(
           .badURL,
-          "The name service must have an https URL (nameServiceURL), but its URL is \(Redaction.standard.url(service))."
+          "The name service must have an https URL (nameServiceURL), but its URL is \(Redaction.standard.url(url))."
         ))
     }
     guard let route = Self.route(of: request), let endpoint = route.namedEndpoint else {
@@ -61,10 +61,9 @@ extension HTTPTransport {
     let found: [IPAddress]
     // A proxy connects to these addresses, and this machine to the proxy alone.
     let key = NameCache.Key(
-      service: service, partition: request.profile.partition, name: endpoint.host,
-      addressFamily: route.proxy == nil ? options.addressFamily : .any,
-      way: NameCache.Way(to: origin, options))
-    switch await addresses(key, for: request, at: origin) {
+      service: service, partition: profile.partition, name: endpoint.host,
+      addressFamily: route.proxy == nil ? profile.options.addressFamily : .any)
+    switch await addresses(key, for: request, at: service.origin) {
     case .success(let addresses): found = addresses
     case .failure(let failure): return .failure(failure)
     }
@@ -196,7 +195,7 @@ extension HTTPTransport {
           .cannotFindHost, "\(key.name) is not a name that a name service can look up.", unreached: .none))
     }
     let type = "application/dns-message"
-    let query = WireRequest(url: key.service, origin: service, profile: profile) { parts in
+    let query = WireRequest(url: key.service.url, origin: service, profile: profile) { parts in
       parts.method = "POST"
       parts.isIdempotent = true
       parts.fields = [HTTPHeader(name: "Accept", value: type), HTTPHeader(name: "Content-Type", value: type)]

@@ -9,25 +9,12 @@ final class NameCache: Sendable {
   typealias Answer = Result<[IPAddress], TransportFailure>
 
   struct Key: Hashable {
-    let service: String
+    let service: NameServiceRoute
     /// The partition of the trust settings by which the name service was verified.
     let partition: Int
     let name: String
     /// The family of the addresses.
     let addressFamily: TransportOptions.AddressFamily
-    /// The way to the name service, which may answer by the address that asks.
-    let way: Way
-  }
-
-  /// The options by which connections to a name service go elsewhere, or begin elsewhere.
-  struct Way: Hashable {
-    let localInterface: ByteText?
-    let hostOverride: TransportOptions.HostOverride?
-
-    init(to service: Origin, _ options: TransportOptions) {
-      localInterface = options.localInterface.map { ByteText($0) }
-      hostOverride = options.hostOverrides.first { $0.leads(service) }
-    }
   }
 
   /// The answer of a name service.

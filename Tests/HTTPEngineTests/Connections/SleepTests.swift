@@ -88,14 +88,13 @@ import Testing
     }
   }
 
-  @Test("The answer of a name service expires while the machine sleeps") func answers() async {
+  @Test("The answer of a name service expires while the machine sleeps") func answers() async throws {
     let time = Mutex<UInt64>(5 * Self.second)
     let cache = NameCache { time.withLock { $0 } }
-    let client = Client()
+    let client = Client { $0.nameServiceURL = "https://dns.test/" }
+    let service = try #require(NameServiceRoute(client.profile))
     let question = NameCache.Question(
-      key: .init(
-        service: "https://dns.test/", partition: 0, name: "a.test", addressFamily: .any,
-        way: .init(to: Origin(scheme: "https", host: "dns.test", port: nil), TransportOptions())),
+      key: .init(service: service, partition: 0, name: "a.test", addressFamily: .any),
       profile: ObjectIdentifier(client.profile), idleTimeout: nil)
     let count = Mutex(0)
     for (passed, expected) in [(UInt64(0), 1), (299, 1), (1, 2)] {

@@ -108,6 +108,26 @@ struct ConnectionKeyTests {
     #expect(server.connectionCount == 3)
   }
 
+  @Test("A name has connections for each way to its name service") func waysToNameService() async throws {
+    let names = NameService(["shop.example": [IPAddress.loopback4].compactMap { $0 }])
+    let services = try (0..<2).map { _ in try HTTPTestServer(.tls(.localhost), routes: names.routes) }
+    let server = try HTTPTestServer()
+    let client = Client()
+    let named = services[0]
+    for service in services + services {
+      let profile = Client.profile {
+        $0.nameServiceURL = named.url("/dns-query")
+        $0.hostOverrides = [
+          .init(host: "localhost", port: named.port, target: "localhost", targetPort: service.port)
+        ]
+      }
+      let request = try client.request("http://shop.example:\(server.port)/get", profile: profile)
+      #expect(try await client.send(request).status == 200)
+    }
+    #expect(services.map(\.requestCount) == [2, 2], "a service was asked for an answer that is remembered")
+    #expect(server.connectionCount == 2, "a connection to an address of the other service was used")
+  }
+
   // MARK: Proxies
 
   private static func request(_ client: Client, _ addresses: [IPAddress?]) throws -> WireRequest {

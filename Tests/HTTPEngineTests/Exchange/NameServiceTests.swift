@@ -10,6 +10,28 @@ import Testing
     try TestIdentity(.init(commonName: "shop", dnsNames: ["shop.example"], issuer: .localhostAuthority))
   }
 
+  /// The ports to which a proxy has connected.
+  private final class PortRecord: Sendable {
+    private let ports = Mutex<Set<Int>>([])
+
+    var values: Set<Int> { ports.withLock { $0 } }
+
+    func add(_ port: Int) { ports.withLock { _ = $0.insert(port) } }
+  }
+
+  /// Makes a SOCKS5 proxy to ports of this machine.
+  private static func proxy(_ ports: PortRecord) throws -> StreamTestServer {
+    try StreamTestServer { connection in
+      guard try connection.readExactly(3) == [5, 1, 0] else { return }
+      try connection.write([5, 0])
+      let question = try connection.readExactly(10)
+      guard question.starts(with: [5, 1, 0, 1, 127, 0, 0, 1]) else { return }
+      let port = Int(question[8]) << 8 | Int(question[9])
+      ports.add(port)
+      try connection.relay(toPort: port) { try connection.write([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]) }
+    }
+  }
+
   private func service(_ addresses: [String: [IPAddress?]]) -> NameService {
     NameService(addresses.mapValues { $0.compactMap { $0 } })
   }
@@ -383,16 +405,8 @@ import Testing
     let names = service(["shop.example": [.loopback4]])
     let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
     let server = try HTTPTestServer()
-    let ports = Mutex<Set<Int>>([])
-    let proxy = try StreamTestServer { connection in
-      guard try connection.readExactly(3) == [5, 1, 0] else { return }
-      try connection.write([5, 0])
-      let question = try connection.readExactly(10)
-      guard question.starts(with: [5, 1, 0, 1, 127, 0, 0, 1]) else { return }
-      let port = Int(question[8]) << 8 | Int(question[9])
-      ports.withLock { _ = $0.insert(port) }
-      try connection.relay(toPort: port) { try connection.write([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]) }
-    }
+    let ports = PortRecord()
+    let proxy = try Self.proxy(ports)
     let socket = try UnixSocketServer(forwardingTo: proxy.port)
     let client = client(doh) {
       $0.unixSocket = socket.path
@@ -400,7 +414,28 @@ import Testing
     }
     #expect(try await client.get("http://shop.example:\(server.port)/get").status == 200)
     #expect(Set(names.questions.map(\.name)) == ["shop.example"])
-    #expect(ports.withLock { $0 } == [doh.port, server.port])
+    #expect(ports.values == [doh.port, server.port])
+  }
+
+  @Test("The answer for a proxy at one socket is not given to a proxy at another") func proxiesAtSockets()
+    async throws
+  {
+    let names = service(["shop.example": [.loopback4]])
+    let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
+    let server = try HTTPTestServer()
+    let proxy = try Self.proxy(PortRecord())
+    let client = Client()
+    let sockets = try (0..<2).map { _ in try UnixSocketServer(forwardingTo: proxy.port) }
+    // Twice, because each of them remembers its own answer.
+    for socket in sockets + sockets {
+      let profile = self.client(doh) {
+        $0.unixSocket = socket.path
+        $0.proxy = .server(ProxyServer(.socks5, host: "proxy.invalid", port: 1080))
+      }.profile
+      let request = try client.request("http://shop.example:\(server.port)/get", profile: profile)
+      #expect(try await client.send(request).status == 200)
+    }
+    #expect(names.questions.count == 4, "the service was not asked through each of the proxies once")
   }
 
   @Test("Another address is tried if one does not respond") func severalAddresses() async throws {
