@@ -118,6 +118,53 @@ struct InterceptorTests {
     #expect(recorder.values == ["a adapts", "a retries"])
   }
 
+  /// A part of an interceptor that retains its completion and never answers.
+  enum SilentPart: CaseIterable { case adapter, retrier, addedAdapter, addedRetrier, authentication }
+
+  @Test("A part that never answers does not retain the session", arguments: SilentPart.allCases)
+  func silentPart(part: SilentPart) async throws {
+    let kept = Recorder<any Sendable>()
+    let adapter = Adapter { _, _, completion in kept.add(completion) }
+    let retrier = Retrier { _, _, _, completion in kept.add(completion) }
+    let authentication = AuthenticationInterceptor(
+      authenticator: TokenAuthenticator { _, completion in kept.add(completion) },
+      credential: Token(text: "a", requiresRefresh: true))
+    let row: Interceptor? =
+      switch part {
+      case .adapter: Interceptor(adapters: [adapter])
+      case .retrier: Interceptor(retriers: [retrier])
+      case .authentication: Interceptor(interceptors: [authentication])
+      case .addedAdapter, .addedRetrier: nil
+      }
+    var session: Session? = Session(fake: FakeTransport(.failure(.connectionLost)), interceptor: row)
+    weak let released = session
+    let request = try #require(session?.request("http://a.test/"))
+    if part == .addedAdapter { request.adapt(using: adapter) }
+    if part == .addedRetrier { request.retry(using: retrier) }
+    async let response = request.end()
+    await kept.wait(for: 1)
+    session = nil
+    guard await isSoon({ released == nil }) else {
+      request.cancel()
+      return _ = Issue.record("the completion of a part retains the session")
+    }
+    #expect(await response.error?.isSessionDeinitializedError == true)
+    withExtendedLifetime(kept) {}
+  }
+
+  @Test("After a cancellation no further adapter is called") func cancelledAdaptation() async throws {
+    let kept = Recorder<@Sendable (Result<URLRequest, any Error>) -> Void>()
+    let first = Adapter { _, _, completion in kept.add(completion) }
+    let row = Interceptor(adapters: [first, spy("late")])
+    let request = Session.retained(fake: FakeTransport(), interceptor: row).request("http://a.test/")
+    async let response = request.end()
+    let completion = try await kept.value(0)
+    request.cancel()
+    #expect(await response.error?.isExplicitlyCancelledError == true)
+    completion(.success(try URLRequest(url: "http://a.test/", method: .get)))
+    #expect(recorder.values.isEmpty, "an adapter was called for a cancelled request")
+  }
+
   @Test("The state is passed to each adapter") func state() async {
     final class Stateful: RequestAdapter {
       let seen = Recorder<UUID>()

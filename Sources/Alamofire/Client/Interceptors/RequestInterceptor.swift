@@ -27,8 +27,22 @@ public struct RequestAdapterState: Sendable {
   }
 
   init(of core: RequestCore, in session: Session) {
-    identity = .ofRequest(core)
+    self.init(.ofRequest(core), in: session)
+  }
+
+  private init(_ identity: Identity, in session: Session) {
+    self.identity = identity
     self.session = session
+  }
+
+  /// A function that makes the state again for a later call, and throws if the request or its session has ended. It
+  /// does not retain the session, because what waits for the call may be retained by an adapter that never answers.
+  fileprivate var renewal: @Sendable () throws(AFError) -> RequestAdapterState {
+    { [weak session = self.session, identity = self.identity] () throws(AFError) -> RequestAdapterState in
+      guard let session else { throw .sessionDeinitialized }
+      if case .ofRequest(let core) = identity { try core.checkAlive() }
+      return RequestAdapterState(identity, in: session)
+    }
   }
 }
 
@@ -142,7 +156,8 @@ extension RequestInterceptor {
 /// Adapters run in their order, each on the request of the previous one, until the first failure. Retriers are called
 /// in their order, until the first result other than ``RetryResult/doNotRetry``. An adapter that releases its
 /// completion without calling it fails the request; such a retrier counts as ``RetryResult/doNotRetry``. Only the
-/// first call of a completion has an effect. If the request is cancelled, no further retrier is called.
+/// first call of a completion has an effect. If the request is cancelled or its session is released, no further adapter
+/// or retrier is called. Calls do not retain the session after they have returned.
 ///
 /// ```swift
 /// let interceptor = Interceptor(
@@ -189,7 +204,9 @@ open class Interceptor: RequestInterceptor, @unchecked Sendable {
     _ urlRequest: URLRequest, for session: Session,
     completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
   ) {
-    Self.adapt(urlRequest, by: adapters[...], completion: completion) { adapter, urlRequest, completion in
+    Self.adapt(urlRequest, by: adapters[...], completion: completion) {
+      [weak session] adapter, urlRequest, completion in
+      guard let session else { return completion(.failure(AFError.sessionDeinitialized)) }
       adapter.adapt(urlRequest, for: session, completion: completion)
     }
   }
@@ -200,8 +217,13 @@ open class Interceptor: RequestInterceptor, @unchecked Sendable {
     _ urlRequest: URLRequest, using state: RequestAdapterState,
     completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
   ) {
+    let renewal = state.renewal
     Self.adapt(urlRequest, by: adapters[...], completion: completion) { adapter, urlRequest, completion in
-      adapter.adapt(urlRequest, using: state, completion: completion)
+      do throws(AFError) {
+        adapter.adapt(urlRequest, using: try renewal(), completion: completion)
+      } catch {
+        completion(.failure(error))
+      }
     }
   }
 
@@ -211,7 +233,8 @@ open class Interceptor: RequestInterceptor, @unchecked Sendable {
     _ request: Request, for session: Session, dueTo error: any Error,
     completion: @escaping @Sendable (RetryResult) -> Void
   ) {
-    Self.ask(retriers[...], about: request, completion: completion) { retrier, completion in
+    Self.ask(retriers[...], completion: completion) { [weak request, weak session] retrier, completion in
+      guard let request, let session, request.core.mayAttemptAgain else { return completion(.doNotRetry) }
       retrier.retry(request, for: session, dueTo: error, completion: completion)
     }
   }
@@ -237,14 +260,14 @@ open class Interceptor: RequestInterceptor, @unchecked Sendable {
   }
 
   private static func ask(
-    _ retriers: ArraySlice<any RequestRetrier>, about request: Request, completion: @escaping Answered,
+    _ retriers: ArraySlice<any RequestRetrier>, completion: @escaping Answered,
     calling call: @escaping @Sendable (any RequestRetrier, @escaping Answered) -> Void
   ) {
-    guard let retrier = retriers.first, request.core.mayAttemptAgain else { return completion(.doNotRetry) }
+    guard let retrier = retriers.first else { return completion(.doNotRetry) }
     let rest = retriers.dropFirst()
     let next = GuardedCompletion(whenForgotten: RetryResult.doNotRetry) { result in
       switch result {
-      case .doNotRetry: Self.ask(rest, about: request, completion: completion, calling: call)
+      case .doNotRetry: Self.ask(rest, completion: completion, calling: call)
       case .retry, .retryWithDelay, .doNotRetryWithError: completion(result)
       }
     }

@@ -256,12 +256,15 @@ extension Request {
     for adapter in adapters {
       switch await answer(of: adapter, for: current) {
       case .success(let next)?: current = next
-      case .failure(let error)?: return .failure(error)
+      case .failure(let error)?: return hasEnded ? nil : .failure(error)
       case nil: return nil
       }
     }
     return .success(current)
   }
+
+  /// Whether the request or its session has ended, so that the failure of an adapter may say no more than that.
+  private var hasEnded: Bool { session.owner == nil || (try? core.checkAlive()) == nil }
 
   private func answer(of adapter: any RequestInterceptor, for request: URLRequest) async
     -> Result<URLRequest, any Error>?
