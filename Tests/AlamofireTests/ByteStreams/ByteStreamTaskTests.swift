@@ -53,6 +53,23 @@ import Testing
     #expect(stream.state == .initialized, "the stream is not even connected")
   }
 
+  @Test("A cancelled task waits no longer for the end of a stream, and does not retain it")
+  func cancelledWait() async throws {
+    var stream: ByteStreamRequest? = fake.session.byteStream(host: "a.test", port: 1)
+    weak let released = stream
+    let core = try #require(stream?.core)
+    let ends = Recorder<AFError?>()
+    let watch = Task { [stream] in ends.add(await stream?.ended()) }
+    #expect(await eventually { core.waitingCount == 1 })
+    watch.cancel()
+    #expect(await isSoon { ends.count == 1 }, "the cancelled task waits for the end of the stream")
+    #expect(ends.values.first??.isExplicitlyCancelledError == true)
+    #expect(stream?.state == .initialized && core.waitingCount == 0, "only the wait has ended")
+    stream = nil
+    #expect(await isSoon { released == nil }, "the wait retains the stream")
+    #expect(core.phase == .closed)
+  }
+
   private static func error<Value>(of result: Result<Value, AFError>) -> AFError? {
     if case .failure(let error) = result { error } else { nil }
   }

@@ -20,7 +20,9 @@ final class ByteStreamCore: RegisteredStream {
     var isWriteClosed = false
     var isSuspended = false
     var error: AFError?
-    var waiting: [Ended] = []
+    /// The closures that wait for the end, with their numbers.
+    var waiting: [(number: Int, body: Ended)] = []
+    var lastNumber = 0
     var sent: Int64 = 0
     var received: Int64 = 0
     /// The task that users and delegates see; created on first access.
@@ -44,7 +46,7 @@ final class ByteStreamCore: RegisteredStream {
       isSuspended = false
       self.error = error
       defer { waiting = [] }
-      return waiting
+      return waiting.map { $0.body }
     }
   }
 
@@ -219,6 +221,8 @@ final class ByteStreamCore: RegisteredStream {
   var phase: ByteStreamRequest.State { state.withLock { $0.phase } }
   var isSuspended: Bool { state.withLock { $0.isSuspended } }
   var error: AFError? { state.withLock { $0.error } }
+  /// The number of closures that wait for the end.
+  var waitingCount: Int { state.withLock { $0.waiting.count } }
   var counts: (sent: Int64, received: Int64) { state.withLock { ($0.sent, $0.received) } }
 
   var task: ByteStreamTask {
@@ -230,13 +234,26 @@ final class ByteStreamCore: RegisteredStream {
     }
   }
 
-  /// Calls `body` at the end, or at once if it has ended.
-  func whenEnded(_ body: @escaping Ended) {
-    let isOver = state.withLock { state in
-      if state.phase != .closed { state.waiting.append(body) }
-      return state.phase == .closed
+  /// Calls `body` at the end, or at once if it has ended. Returns the number of a closure that has to wait.
+  @discardableResult
+  func whenEnded(_ body: @escaping Ended) -> Int? {
+    let number = state.withLock { state -> Int? in
+      guard state.phase != .closed else { return nil }
+      state.lastNumber += 1
+      state.waiting.append((state.lastNumber, body))
+      return state.lastNumber
     }
-    if isOver { body(error) }
+    if number == nil { body(error) }
+    return number
+  }
+
+  /// Removes a closure that waits for the end.
+  func forget(_ number: Int) {
+    let removed = state.withLock { state in
+      state.waiting.firstIndex { $0.number == number }.map { state.waiting.remove(at: $0) }
+    }
+    // Released outside the lock.
+    _ = removed
   }
 
   func streamOpened() {

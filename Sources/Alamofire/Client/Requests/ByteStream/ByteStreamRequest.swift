@@ -159,9 +159,17 @@ extension ByteStreamRequest {
     try await operation { core, completion in core.secure(completion) }
   }
 
-  /// Returns when the stream has ended, with its error; `nil` if both sides were closed.
+  /// Returns when the stream has ended, with its error; `nil` if both sides were closed. A cancelled task returns at
+  /// once with ``AFError/explicitlyCancelled``, and the stream goes on.
   public func ended() async -> AFError? {
-    await withCheckedContinuation { waiter in core.whenEnded { waiter.resume(returning: $0) } }
+    var number: Int?
+    let error = await SingleCompletion<AFError?>.answer(
+      whenForgotten: nil, whenCancelled: .explicitlyCancelled
+    ) { completion in
+      number = core.whenEnded { completion($0) }
+    }
+    if let number { core.forget(number) }
+    return error
   }
 
   private func operation<Value: Sendable>(
