@@ -41,6 +41,8 @@ final class StreamLink: @unchecked Sendable {
   @exclusivity(unchecked) private var deadline: UInt64 = .max
   /// Whether the handshake waits for a decision about the server's certificates or the client's identity.
   @exclusivity(unchecked) private var awaitsDecision = false
+  /// The task that waits for the decision.
+  @exclusivity(unchecked) private var asking: Task<Void, Never>?
   @exclusivity(unchecked) private var failure: TransportFailure?
   /// The number of times that the certificates of the name service were evaluated.
   @exclusivity(unchecked) private var nameQuestions = 0
@@ -228,11 +230,12 @@ final class StreamLink: @unchecked Sendable {
     awaitsDecision = true
     // The watcher has its own timeout.
     handshakeClock?.pause(Clock.now())
-    Task.detached { [self] in
+    asking = Task.detached { [self] in
       let answer = await question(watcher)
       loop.post(
         .run { _ in
           self.awaitsDecision = false
+          self.asking = nil
           switch answer {
           case .success(let answer):
             self.handshakeClock?.resume(Clock.now())
@@ -437,6 +440,9 @@ final class StreamLink: @unchecked Sendable {
   private func end(_ reason: ByteStreamFlow.Reason) {
     connecting?.cancel()
     connecting = nil
+    // A delegate that never answers would keep the stream and its session.
+    asking?.cancel()
+    asking = nil
     attempt?.cancel()
     attempt = nil
     if reason == .closed { drain() }

@@ -129,6 +129,38 @@ import Testing
     #expect(ends.texts == ["last", ""])
   }
 
+  /// The owner of a stream that does not decide about the server until it is cancelled.
+  private final class UndecidedWatcher: ByteStreamWatcher {
+    let wasAsked = Moment()
+    let wasCancelled = Moment()
+
+    func evaluate(_ chain: PresentedChain) async -> TransportFailure? {
+      wasAsked.come()
+      let isCancelled = await FirstValue<Bool>().value(
+        until: .now + WaitLimit.duration, otherwise: false, ifCancelled: true)
+      if isCancelled { wasCancelled.come() }
+      return nil
+    }
+
+    func identity() async -> Result<ClientIdentity?, TransportFailure> { .success(nil) }
+    func streamOpened() {}
+    func streamEnded(_ failure: TransportFailure?) {}
+  }
+
+  @Test("The end of a stream cancels the question about its server") func endDuringQuestion() async throws {
+    let server = try StreamTestServer(.tls(.localhost))
+    let client = Client()
+    let profile = ConnectionProfile(options: client.profile.options, evaluator: FixedEvaluator(.ask))
+    let request = try client.request("https://localhost:\(server.port)/", profile: profile)
+    let watcher = UndecidedWatcher()
+    let stream = client.transport.stream(request, isSecure: true, watcher: watcher)
+    stream.read(least: 1, most: 1, timeout: nil) { _ in }
+    await watcher.wasAsked.wait()
+    stream.cancel()
+    await watcher.wasCancelled.wait()
+    withExtendedLifetime(server) {}
+  }
+
   @Test("Closing a suspended stream begins the timeouts of its writes again") func suspendedWrite()
     async throws
   {
