@@ -210,6 +210,25 @@ import Testing
     #expect(await stream.events(count: 1).count == 1)
   }
 
+  @Test("A message after a closure that waits for a connection is not sent") func messageAfterClosure()
+    async throws
+  {
+    let fake = FakeSocketSession()
+    let socket = fake.session.webSocketRequest(to: "ws://a.test/")
+    socket.resume()
+    let stream = try await fake.streams.streams.value(0)
+    socket.send(.string("earlier"))
+    socket.close(sending: .goingAway)
+    let results = send(1, over: socket)
+    try await stream.accept()
+    #expect(await results.wait(for: 1) == [.networkConnectionLost], "as over an open connection")
+    #expect(
+      await stream.events(count: 2) == [
+        .message(.text("earlier")), .closed(WebSocketClosure(code: .goingAway)),
+      ])
+    socket.cancel()
+  }
+
   @Test("The first of two closures that wait for a connection counts")
   func closures() async throws {
     let fake = FakeSocketSession()

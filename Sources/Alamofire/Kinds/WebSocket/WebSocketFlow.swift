@@ -49,6 +49,8 @@ final class WebSocketFlow: Sendable {
     case queue
     /// The queue has this number of bytes, and takes no more.
     case fullQueue(count: Int)
+    /// The closure that was asked for comes before later messages.
+    case closing
     case none
   }
 
@@ -103,6 +105,7 @@ final class WebSocketFlow: Sendable {
     let limit = isLimited ? options.unsentLimit : .max
     let destination = state.withLock { state -> Destination in
       if state.isDirect || state.isOver { return state.channel.map { .channel($0) } ?? .none }
+      guard state.closing == nil else { return .closing }
       let count = state.queued.unreadWeight
       guard count < limit else { return .fullQueue(count: count) }
       state.queued.append(Unsent(message: message, completion: completion), weight: message.memorySize)
@@ -111,6 +114,8 @@ final class WebSocketFlow: Sendable {
     switch destination {
     case .channel(let channel): return Self.send(message, over: channel, limit, completion)
     case .fullQueue(let count): return AFError(WebSocketSendError.outputFull(count: count).failure, url: "")
+    // As an open channel answers: the result does not depend on the time at which the connection opens.
+    case .closing: completion?(AFError(WebSocketSendError.notOpen.failure, url: ""))
     case .none: completion?(Self.notConnected)
     case .queue: break
     }
