@@ -34,6 +34,19 @@ import Testing
     #expect(await Terminal.pipe.run("--proxy", "ftp://x", server.url("/get")).status == .usage)
   }
 
+  @Test("The user in the URL of --proxy belongs to the proxy, whatever its protocol")
+  func proxyUser() throws {
+    for (scheme, kind, port) in [
+      ("http", ProxyServer.Kind.http, 1080), ("HTTPS", .https, 443), ("socks4", .socks4, 1080),
+      ("socks4a", .socks4a, 1080), ("socks5", .socks5, 1080), ("socks5h", .socks5h, 1080),
+    ] {
+      for (authority, port) in [("ann:s%20t@p.test", port), ("ann:s%20t@p.test:9", 9)] {
+        let server = ProxyServer(kind, host: "p.test", port: port, username: "ann", password: "s t")
+        #expect(try ProxyArgument.proxy("\(scheme)://\(authority)") == .server(server), "\(scheme)")
+      }
+    }
+  }
+
   @Test("--proxy-anyauth answers a proxy that asks for Digest, instead of sending Basic")
   func proxyLogin() async throws {
     let proxy = try HTTPTestServer()

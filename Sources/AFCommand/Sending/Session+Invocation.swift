@@ -140,16 +140,12 @@ enum ProxyArgument {
       throw UsageError("--proxy needs a URL, such as http://127.0.0.1:3128, or none.")
     }
     let bare = host.trimmingCharacters(in: CharacterSet(charactersIn: "[]"))
-    let (user, password) = (parts.user, parts.password)
-    switch parts.scheme?.lowercased() {
-    case "http": return .http(bare, port: parts.port ?? 1080, username: user, password: password)
-    case "https": return .https(bare, port: parts.port ?? 443, username: user, password: password)
-    case "socks5": return .socks5(bare, port: parts.port ?? 1080, username: user, password: password)
-    case "socks5h": return .socks5h(bare, port: parts.port ?? 1080, username: user, password: password)
-    case "socks4": return .socks4(bare, port: parts.port ?? 1080)
-    case "socks4a": return .socks4a(bare, port: parts.port ?? 1080)
-    default:
+    guard let kind = ProxyServer.Kind(rawValue: parts.scheme?.lowercased() ?? "") else {
       throw UsageError("--proxy needs an http, https, socks5, socks5h, socks4 or socks4a URL.")
     }
+    return .server(
+      ProxyServer(
+        kind, host: bare, port: parts.port ?? (kind == .https ? 443 : 1080), username: parts.user,
+        password: parts.password))
   }
 }
