@@ -56,10 +56,20 @@ public struct ImageStream: AsyncSequence, Sendable {
       chunks = stream.request.chunks().makeAsyncIterator()
     }
 
-    /// Returns the next image, or `nil` at the end.
+    /// Returns the next image; `nil` at the end, and after an error.
     ///
     /// - Throws: ``ImageError``, or the error of the request.
     public mutating func next() async throws -> Image? {
+      do {
+        return try await nextImage()
+      } catch {
+        isOver = true
+        ready = []
+        throw error
+      }
+    }
+
+    private mutating func nextImage() async throws -> Image? {
       while ready.isEmpty, !isOver {
         if let chunk = try await chunks.next() {
           try take(chunk)

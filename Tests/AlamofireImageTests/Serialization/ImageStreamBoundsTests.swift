@@ -116,6 +116,24 @@ struct ImageStreamBoundsTests {
     Issue.record("There is no image.")
   }
 
+  @Test("After an error, there is no image, although good parts follow")
+  func endAfterError() async throws {
+    let good = part(try Drawing(gradientOf: 3, 3).file(.png))
+    let body = good + part(Data("no image".utf8)) + good + Data("--frame--".utf8)
+    var reply = Reply(body: .parts([.bytes(Array(body))]))
+    reply.headers = [HTTPHeader(name: "Content-Type", value: multipart)]
+    server.enqueue(reply)
+    var iterator = session.streamRequest(server.url("/")).streamImages().makeAsyncIterator()
+    var (widths, errors) = ([Int?](), [ImageError?]())
+    for _ in 0..<4 {
+      do { widths.append(try await iterator.next()?.pixelWidth) } catch {
+        errors.append(error as? ImageError)
+      }
+    }
+    #expect(widths == [3, nil, nil])
+    #expect(errors == [.unknownFormat])
+  }
+
   @Test("After the end, there is no image, however often one asks")
   func end() async throws {
     server.enqueue(.image(try Drawing(gradientOf: 7, 3).file(.png)))
