@@ -9,28 +9,59 @@ import Synchronization
 final class ImageQueue: Sendable {
   static let shared = ImageQueue(width: ProcessInfo.processInfo.activeProcessorCount)
 
+  /// A piece of work that waits for a thread.
+  private struct Piece {
+    let body: @Sendable () -> Void
+    /// Called instead of the body if the task that waits for it is cancelled before.
+    let whenCancelled: (@Sendable () -> Void)?
+  }
+
   private struct State {
-    private var waiting: [(@Sendable () -> Void)?] = []
-    /// The number of pieces at the beginning that were taken.
+    /// The pieces that no thread has taken, and gaps in place of the others.
+    private var waiting: [Piece?] = []
+    /// The number of places at the beginning that threads have taken.
     private var taken = 0
+    /// The number of the first place. Places are counted throughout.
+    private var firstPlace = 0
     /// Work that has been started and has not ended.
     var running = 0
     var threads = 0
 
     var waitingCount: Int { waiting.count - taken }
 
-    mutating func add(_ body: @escaping @Sendable () -> Void) { waiting.append(body) }
+    /// Adds a piece, and returns its place.
+    @discardableResult
+    mutating func add(_ piece: Piece) -> Int {
+      waiting.append(piece)
+      return firstPlace + waiting.count - 1
+    }
+
+    /// Removes a piece that no thread has taken. The thread that comes to its place does nothing.
+    mutating func withdraw(at place: Int) -> Piece? {
+      let index = place - firstPlace
+      guard index >= taken else { return nil }
+      defer { waiting[index] = nil }
+      return waiting[index]
+    }
+
+    /// Counts one thread more, if the work needs it.
+    mutating func needsThread(_ width: Int) -> Bool {
+      guard threads < width, threads < running + waitingCount else { return false }
+      threads += 1
+      return true
+    }
 
     private mutating func takeFirst() -> (@Sendable () -> Void)? {
       guard taken < waiting.count else { return nil }
-      let body = waiting[taken]
+      let piece = waiting[taken]
       waiting[taken] = nil
       taken += 1
       if taken * 2 > waiting.count {
         waiting.removeFirst(taken)
+        firstPlace += taken
         taken = 0
       }
-      return body
+      return piece?.body ?? {}
     }
 
     enum Next {
@@ -78,12 +109,15 @@ final class ImageQueue: Sendable {
   /// Runs a function on a thread of the queue, without waiting for it. If the system has no thread left, and the queue
   /// has none, the calling thread runs it: that is slow, but no work is lost.
   func run(_ body: @escaping @Sendable () -> Void) {
-    let needsThread = state.withLock { state in
-      state.add(body)
-      guard state.threads < width, state.threads < state.running + state.waitingCount else { return false }
-      state.threads += 1
-      return true
-    }
+    announce(
+      needsThread: state.withLock { state in
+        state.add(Piece(body: body, whenCancelled: nil))
+        return state.needsThread(width)
+      })
+  }
+
+  /// Announces a piece of work that was added.
+  private func announce(needsThread: Bool) {
     arrivals.signal()
     guard needsThread, !startThread(self) else { return }
     let isAlone = state.withLock { state in
@@ -129,31 +163,57 @@ final class ImageQueue: Sendable {
     }
   }
 
-  /// Runs a function on a thread of the queue. It ends early if the calling task is cancelled.
+  /// Runs a function on a thread of the queue. It ends early if the calling task is cancelled, which does not wait for
+  /// a thread then.
   func run<Value: Sendable>(
     limit: Duration, _ body: @escaping @Sendable () throws -> Value
   ) async throws -> Value {
     let cancellation = ImageCancellation()
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
-        run {
+        let piece = Piece {
           continuation.resume(
             with: Result {
               let work = ImageWork(limit: limit, cancellation: cancellation)
               if let failure = work.failure { throw failure }
               return try ImageWork.$current.withValue(work) { try body() }
             })
+        } whenCancelled: {
+          continuation.resume(throwing: ImageError.cancelled)
         }
+        run(piece, cancellation)
       }
     } onCancel: {
-      cancellation.cancel()
+      cancel(cancellation)
     }
+  }
+
+  /// Lets a piece of work wait for a thread, unless it is cancelled already.
+  private func run(_ piece: Piece, _ cancellation: ImageCancellation) {
+    let needsThread = state.withLock { state -> Bool? in
+      guard !cancellation.isCancelled else { return nil }
+      cancellation.place.store(state.add(piece), ordering: .relaxed)
+      return state.needsThread(width)
+    }
+    if let needsThread { announce(needsThread: needsThread) } else { piece.whenCancelled?() }
+  }
+
+  /// Cancels a piece of work. If it waits for a thread, it leaves the line.
+  private func cancel(_ cancellation: ImageCancellation) {
+    // Under the lock, so that the piece either has its place or is not added.
+    let piece = state.withLock { state in
+      cancellation.cancel()
+      return state.withdraw(at: cancellation.place.load(ordering: .relaxed))
+    }
+    piece?.whenCancelled?()
   }
 }
 
 /// The cancellation of a piece of work.
 final class ImageCancellation: Sendable {
   private let flag = Atomic(false)
+  /// The place of the work in its queue, guarded by the lock of the queue; -1 before it has one.
+  fileprivate let place = Atomic(-1)
 
   func cancel() { flag.store(true, ordering: .relaxed) }
   var isCancelled: Bool { flag.load(ordering: .relaxed) }

@@ -99,6 +99,31 @@ struct ImageQueueTests {
     #expect(queue.threadCount == 0)
   }
 
+  @Test("A task that is cancelled while its work waits goes on without a thread, and the work is released")
+  func leaving() async throws {
+    final class Witness: Sendable {}
+    let log = Log()
+    let queue = log.queue(width: 1)
+    weak var released: Witness?
+    let task: Task<Void, any Error>
+    do {
+      let witness = Witness()
+      released = witness
+      task = Task {
+        try await queue.run(limit: .seconds(20)) { withExtendedLifetime(witness) { log.add("1") } }
+      }
+    }
+    // The work waits from now on, because the test does not serve the queue.
+    while log.all.isEmpty { await Task.yield() }
+    task.cancel()
+    await #expect(throws: ImageError.cancelled) { try await task.value }
+    while released != nil { await Task.yield() }
+    queue.run { log.add("2") }
+    queue.serve()
+    #expect(log.all == ["thread", "2"])
+    #expect(queue.threadCount == 0)
+  }
+
   @Test("A queue is released with its threads")
   func released() async throws {
     weak var released: ImageQueue?
