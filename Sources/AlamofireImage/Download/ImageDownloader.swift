@@ -132,7 +132,7 @@ open class ImageDownloader: @unchecked Sendable {
   /// Lets no further download begin, until ``start()``. Those under way go on.
   open func stop() { downloads.stop() }
 
-  /// Lets downloads begin again.
+  /// Lets downloads begin again. Adapters of those that begin in this call see the task-local values of the caller.
   open func start() { downloads.start() }
 
   /// The number of downloads that are under way, and of those that wait.

@@ -177,7 +177,7 @@ final class SharedDownloads: Sendable {
     }
     guard let cancelled else { return }
     cancelled.waiter.complete(Self.cancelled(cancelled.waiter.request))
-    perform(cancelled.steps)
+    perform(cancelled.steps, startsInTask: false)
   }
 
   /// Completes the downloads that have not begun, because nothing will begin them any more.
@@ -202,14 +202,22 @@ final class SharedDownloads: Sendable {
   func stop() { state.withLock { $0.book.stop() } }
   func start() { perform(state.withLock { $0.book.start() }) }
 
-  private func perform(_ steps: [Book.BookStep]) {
+  /// Performs steps.
+  ///
+  /// - Parameter startsInTask: Whether adapters of the requests that begin may see the task-local values of the caller.
+  ///   If the caller has nothing to do with the requests, these are values of another user.
+  private func perform(_ steps: [Book.BookStep], startsInTask: Bool = true) {
     for step in steps {
       switch step {
-      case .start(let number): state.withLock { $0.requests[number] }?.resume()
+      case .start(let number) where startsInTask: begin(number)
+      case .start(let number): progressQueue.async { self.begin(number) }
       case .cancel(let number): state.withLock { $0.requests.removeValue(forKey: number) }?.cancel()
       }
     }
   }
+
+  /// Starts the request of a download, unless it was cancelled.
+  private func begin(_ number: UInt64) { state.withLock { $0.requests[number] }?.resume() }
 
   private func observe(_ request: DataRequest, _ number: UInt64) {
     request.downloadProgress(queue: progressQueue) { [self] progress in

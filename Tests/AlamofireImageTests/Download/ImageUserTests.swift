@@ -149,4 +149,38 @@ struct ImageUserTests {
       #expect(server.requestCount == count, "\(user) has an image in the cache")
     }
   }
+
+  private enum Trace {
+    @TaskLocal static var id: String?
+  }
+
+  private func traced<Value>(_ id: String, _ body: () -> Value) -> Value {
+    Trace.$id.withValue(id, operation: body)
+  }
+
+  @Test("A request does not see the task-local values of a caller whose cancellation lets it begin")
+  func taskLocalValues() async throws {
+    let images = try ImageServer()
+    let seen = Mutex<[String?]>([])
+    let adapter = Adapter { request, _, completion in
+      seen.withLock { $0.append(Trace.id) }
+      completion(.success(request))
+    }
+    let downloader = ImageDownloader(
+      session: Session(configuration: .isolated, startRequestsImmediately: false, interceptor: adapter),
+      maximumActiveDownloads: 1)
+    let gate = Gate()
+    defer { gate.open() }
+    images.server.enqueue(.status(404).held(by: gate))
+    let (held, waiting) = (try images.request("/image/1x1"), try images.request("/image/2x2"))
+    let receipt = try #require(traced("x") { downloader.download(held) })
+    await gate.waitUntilReached()
+    let task = Task {
+      try await Trace.$id.withValue("y") { try await downloader.image(for: waiting).pixelWidth }
+    }
+    while downloader.counts.waiting == 0 { await Task.yield() }
+    traced("z") { downloader.cancelRequest(with: receipt) }
+    #expect(try await task.value == 2)
+    #expect(seen.withLock { $0 } == ["x", nil])
+  }
 }
