@@ -126,7 +126,8 @@ extension Manager {
       prepared.value.map { upload($0, file: file.url) }
       ?? begin(core.upload(file.url, with: prepared), prepared)
     // The first step after the end, because the caller has no reference to the request yet.
-    request.completionQueue.add { file.remove() }
+    request.completionQueue.add(for: request) { _ in file.remove() }
+    request.record.withLock { $0.form = file }
     return .Success(request: request, streamingFromDisk: true, streamFileURL: file.url)
   }
 }

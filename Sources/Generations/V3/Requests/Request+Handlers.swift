@@ -14,10 +14,10 @@ extension Request {
     completionHandler: @escaping (URLRequest?, HTTPURLResponse?, Data?, NSError?) -> Void
   ) -> Self {
     let completion = Boxed(completionHandler)
-    completionQueue.add {
-      let record = self.record.withLock { $0 }
+    completionQueue.add(for: self) { request in
+      let record = request.record.withLock { $0 }
       (queue ?? .main).async {
-        completion.value(self.request, record.response, record.data, record.error)
+        completion.value(request.request, record.response, record.data, record.error)
       }
     }
     return self
@@ -54,13 +54,13 @@ extension Request {
     _ queue: DispatchQueue?, _ completion: @escaping (Response<Value, Failure>) -> Void
   ) -> Self {
     let user = Boxed((serialize: serialize, completion: completion))
-    completionQueue.add {
-      let request = self.request
-      let record = self.record.withLock { $0 }
-      let result = user.value.serialize(request, record.response, record.data, record.error)
+    completionQueue.add(for: self) { request in
+      let urlRequest = request.request
+      let record = request.record.withLock { $0 }
+      let result = user.value.serialize(urlRequest, record.response, record.data, record.error)
       let response = Boxed(
         Response(
-          request: request, response: record.response, data: record.data, result: result,
+          request: urlRequest, response: record.response, data: record.data, result: result,
           timeline: record.timeline))
       (queue ?? .main).async { user.value.completion(response.value) }
     }
@@ -128,12 +128,17 @@ extension Request {
   /// and not on the main queue. Its failure has no effect on handlers that were added before it.
   @discardableResult
   public func validate(_ validation: @escaping Validation) -> Self {
+    check { request, response in validation(request.request, response) }
+  }
+
+  /// Adds a validator that gets the request itself, so that it need not retain it.
+  private func check(_ validation: @escaping (Request, HTTPURLResponse) -> ValidationResult) -> Self {
     let validation = Boxed(validation)
-    completionQueue.add {
-      let (error, response) = self.record.withLock { ($0.error, $0.response) }
+    completionQueue.add(for: self) { request in
+      let (error, response) = request.record.withLock { ($0.error, $0.response) }
       guard error == nil, let response else { return }
-      guard case .Failure(let refusal) = validation.value(self.request, response) else { return }
-      self.record.withLock { $0.error = refusal }
+      guard case .Failure(let refusal) = validation.value(request, response) else { return }
+      request.record.withLock { $0.error = refusal }
     }
     return self
   }
@@ -153,8 +158,8 @@ extension Request {
   public func validate<S: Sequence>(contentType acceptableContentTypes: S) -> Self
   where S.Element == String {
     let accepted = acceptableContentTypes.compactMap { MIMEType($0) }
-    return validate { _, response in
-      if self.record.withLock({ $0 }).hasEmptyBody { return .Success }
+    return check { request, response in
+      if request.record.withLock({ $0 }).hasEmptyBody { return .Success }
       let shown = response.value(forHTTPHeaderField: "Content-Type")
       if let type = shown.flatMap({ MIMEType($0) }) {
         return accepted.contains { $0.covers(type) } ? .Success : .Failure(.unacceptable(contentType: shown))
@@ -195,13 +200,20 @@ private struct MIMEType {
 
 /// The validators and handlers of a request, which run one after the other in the order in which they were added. They
 /// do not run before the request has ended, nor while it is suspended.
+///
+/// All functions take the request, because what waits must not retain it: a request that is never started would not be
+/// released.
 final class CompletionQueue: Sendable {
+  typealias Step = @Sendable (Request) -> Void
+
   private struct State {
     /// The number of ends that are still missing.
     var pendingEnds = 1
     var isHeld = false
     var isRunning = false
-    var steps: [@Sendable () -> Void] = []
+    var steps: [Step] = []
+    /// The request from its start to the last of its ends: users need not retain it.
+    var running: Request?
 
     /// Whether the next step may run.
     var hasNext: Bool { pendingEnds == 0 && !isHeld && !steps.isEmpty }
@@ -212,34 +224,44 @@ final class CompletionQueue: Sendable {
   /// The handlers in their order, for any thread.
   private let state = Mutex(State())
 
-  func add(_ step: @escaping @Sendable () -> Void) {
-    change { $0.steps.append(step) }
+  func add(for request: Request, _ step: @escaping Step) {
+    change(for: request) { $0.steps.append(step) }
   }
 
-  /// Waits for one more end.
-  func close() { change { $0.pendingEnds += 1 } }
+  /// Notes that the request was started or cancelled, and will end.
+  func start(for request: Request) { change(for: request) { $0.running = request } }
+
+  /// Waits for one more end, also if the request has ended.
+  func close(for request: Request) {
+    change(for: request) { state in
+      if state.pendingEnds == 0 { state.running = request }
+      state.pendingEnds += 1
+    }
+  }
 
   /// Notes that the request, or another step that was waited for, has ended.
-  func open() { change { $0.pendingEnds -= 1 } }
+  func open(for request: Request) { change(for: request) { $0.pendingEnds -= 1 } }
 
-  func hold() { change { $0.isHeld = true } }
+  func hold(for request: Request) { change(for: request) { $0.isHeld = true } }
 
-  func release() { change { $0.isHeld = false } }
+  func release(for request: Request) { change(for: request) { $0.isHeld = false } }
 
-  private func change(_ body: (inout sending State) -> Void) {
+  private func change(for request: Request, _ body: (inout sending State) -> Void) {
     let begins = state.withLock { state in
       body(&state)
+      // The caller still has a reference, so that nothing is released under the lock.
+      if state.pendingEnds == 0 { state.running = nil }
       guard state.hasNext, !state.isRunning else { return false }
       state.isRunning = true
       return true
     }
     guard begins else { return }
     queue.async {
-      while let step = self.next() { step() }
+      while let step = self.next() { step(request) }
     }
   }
 
-  private func next() -> (@Sendable () -> Void)? {
+  private func next() -> Step? {
     state.withLock { state in
       guard state.hasNext else {
         state.isRunning = false

@@ -27,16 +27,17 @@ public final class Request: Sendable {
     self.core = core
     self.prepared = prepared
     stream = nil
-    // The core lets go of its handlers, and so of this request, when it is over.
+    // Weak, because a request that is never started ends with its last reference. A running request is retained by its
+    // queue.
     switch core {
     case let download as DownloadRequest:
-      download.response(queue: download.underlyingQueue) { response in
-        self.record.withLock { $0.file = response.fileURL }
-        self.end(response.response, response.error, nil, response.resumeData, response.metrics)
+      download.response(queue: download.underlyingQueue) { [weak self] response in
+        self?.record.withLock { $0.file = response.fileURL }
+        self?.end(response.response, response.error, nil, response.resumeData, response.metrics)
       }
     case let data as DataRequest:
-      data.response(queue: data.underlyingQueue) { response in
-        self.end(response.response, response.error, response.data ?? Data(), nil, response.metrics)
+      data.response(queue: data.underlyingQueue) { [weak self] response in
+        self?.end(response.response, response.error, response.data ?? Data(), nil, response.metrics)
       }
     default: preconditionFailure("A manager makes no other kinds of requests: \(core)")
     }
@@ -47,9 +48,16 @@ public final class Request: Sendable {
     core = nil
     prepared = .unknown
     self.stream = stream
-    // Weak, because a stream that is never started ends with its last reference. A running stream is retained by its
-    // record.
+    // Weak, as with a request.
     stream.onEnd(queue: completionQueue.queue) { [weak self] error in self?.end(nil, error, nil, nil, nil) }
+  }
+
+  deinit {
+    let (startTime, form) = record.withLock { ($0.startTime, $0.form) }
+    guard let core, startTime == nil, core.isInitialized || core.isSuspended else { return }
+    // Without a reference the request can never be started, so that its handlers will not be called.
+    core.cancel()
+    form?.remove()
   }
 
   // MARK: Results
@@ -85,11 +93,11 @@ public final class Request: Sendable {
     Notifications.post(Notifications.Task.DidResume, of: self)
     record.withLock { record in
       if record.startTime == nil { record.startTime = Timeline.now }
-      if stream != nil, record.endTime == nil { record.runningStream = self }
     }
+    completionQueue.start(for: self)
     core?.resume()
     stream?.resume()
-    completionQueue.release()
+    completionQueue.release(for: self)
   }
 
   /// Holds the request back, and its handlers, also when it is over. If a suspended request ends nevertheless, because
@@ -97,7 +105,7 @@ public final class Request: Sendable {
   public func suspend() {
     core?.suspend()
     stream?.suspend()
-    completionQueue.hold()
+    completionQueue.hold(for: self)
     Notifications.post(Notifications.Task.DidSuspend, of: self)
   }
 
@@ -105,13 +113,14 @@ public final class Request: Sendable {
   public func cancel() {
     // Before its end, as with ``resume()``.
     Notifications.post(Notifications.Task.DidCancel, of: self)
+    completionQueue.start(for: self)
     if let download = core as? DownloadRequest {
       download.cancel(producingResumeData: true)
     } else {
       core?.cancel()
       stream?.cancel()
     }
-    completionQueue.release()
+    completionQueue.release(for: self)
   }
 
   // MARK: Credentials
@@ -150,8 +159,7 @@ public final class Request: Sendable {
     _ response: HTTPURLResponse?, _ error: AFError?, _ data: Data?, _ resumeData: Data?,
     _ metrics: TaskMetrics?
   ) {
-    let stream = record.withLock { record in
-      defer { record.runningStream = nil }
+    record.withLock { record in
       let now = Timeline.now
       record.response = response
       record.error = error.map(generationThreeError)
@@ -160,14 +168,11 @@ public final class Request: Sendable {
       record.endTime = now
       let began = metrics?.transactionMetrics.last?.responseStartDate
       record.initialResponseTime = began?.timeIntervalSinceReferenceDate ?? now
-      return record.runningStream
     }
-    // Released outside of the lock: this may be the last reference.
-    _ = stream
     Notifications.post(Notifications.Task.DidComplete, of: self)
     // The task or the end of the manager may have ended a suspended request, which nothing would resume.
-    completionQueue.release()
-    completionQueue.open()
+    completionQueue.release(for: self)
+    completionQueue.open(for: self)
   }
 }
 
@@ -187,8 +192,8 @@ struct RequestRecord: Sendable {
   var startTime: TimeInterval?
   var initialResponseTime: TimeInterval?
   var endTime: TimeInterval?
-  /// The request itself, while it is a stream that runs: users need not retain it.
-  var runningStream: Request?
+  /// The body, if it is a form in a temporary file.
+  var form: FormFile?
 
   /// Whether the response is known to have no body.
   var hasEmptyBody: Bool {
@@ -282,12 +287,15 @@ extension Request {
       record.hasStreamedBytes = record.data?.isEmpty == false
       record.data = nil
     }
-    completionQueue.close()
+    completionQueue.close(for: self)
     core.responseChunks(on: core.underlyingQueue) { [weak self] chunk in
       if !chunk.isEmpty { self?.record.withLock { $0.hasStreamedBytes = true } }
       boxed.value(chunk)
     }
-    .response(queue: core.underlyingQueue) { [completionQueue] _ in completionQueue.open() }
+    .response(queue: core.underlyingQueue) { [weak self] _ in
+      guard let self else { return }
+      completionQueue.open(for: self)
+    }
     return self
   }
 }

@@ -82,6 +82,23 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: folder.path))
   }
 
+  @Test("The file of a form whose request is not started is removed", .steps) func unsentForm() async throws {
+    let manager = Manager.isolated(starting: false)
+    let file = await withCheckedContinuation { (continuation: CheckedContinuation<URL?, Never>) in
+      manager.upload(
+        .POST, "http://a.test/",
+        multipartFormData: { $0.appendBodyPart(data: Data("eleven char".utf8), name: "a") },
+        encodingMemoryThreshold: 10
+      ) { result in
+        guard case .Success(_, true, let file) = result else { return continuation.resume(returning: nil) }
+        continuation.resume(returning: file)
+      }
+    }
+    let folder = try #require(file).deletingLastPathComponent()
+    step("removal of the file")
+    while FileManager.default.fileExists(atPath: folder.path) { await Task.yield() }
+  }
+
   @Test("A form at the threshold is sent from a file", arguments: [(9, true), (10, true), (11, false)])
   func threshold(threshold: UInt64, isFromFile: Bool) async throws {
     let server = try HTTPTestServer()

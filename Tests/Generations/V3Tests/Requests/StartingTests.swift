@@ -43,6 +43,34 @@ import Testing
     #expect(await notes.wait(for: 1) == ["200"])
   }
 
+  @Test("A request that was not started is released with its handlers", arguments: 0..<3)
+  func unstartedRequest(kind: Int) async throws {
+    final class Witness: Sendable {}
+    let url = try HTTPTestServer().url("/get")
+    let manager = Manager.isolated(starting: false)
+    weak var unkept: Request?
+    weak var released: Witness?
+    do {
+      let witness = Witness()
+      let request =
+        switch kind {
+        case 0: manager.request(.GET, url)
+        case 1: manager.upload(.POST, url, data: Data("x".utf8))
+        default: manager.download(.GET, url, destination: { file, _ in file })
+        }
+      request.validate { _, _ in
+        _ = witness
+        return .Success
+      }
+      request.validate().stream { _ in _ = witness }.progress { _, _, _ in _ = witness }
+        .responseString(queue: .global()) { _ in _ = witness }
+      if kind == 1 { request.suspend() }
+      (unkept, released) = (request, witness)
+    }
+    try #require(unkept == nil, "its handlers retain the request")
+    while released != nil { await Task.yield() }
+  }
+
   @Test(
     "An invalid URL is an error of the handlers", arguments: ["", "http://exa mple.com/<>", "http://[::1"])
   func invalidURL(text: String) async throws {
