@@ -88,7 +88,7 @@ let package = Package(
 
     // The random numbers of tests.
     .target(name: "Randomness", path: "Tests/Randomness", swiftSettings: settings),
-    // The steps of tests, and probes of released objects.
+    // The steps of tests, probes of released objects, and hostile documents.
     .target(name: "Scenarios", dependencies: ["HTTPWire"], path: "Tests/Scenarios", swiftSettings: settings),
     // Programs that tests run.
     .target(

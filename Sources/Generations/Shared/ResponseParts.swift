@@ -94,8 +94,12 @@ extension PropertyListSerialization {
   /// Parses a property list from a server.
   ///
   /// Foundation limits the nesting of arrays and dictionaries to 512. It does not limit `plist` elements, and too many
-  /// of them end the process. A document has one.
+  /// of them end the process. A document has one. ``BinaryPropertyList`` says what the binary format can contain.
   static func untrusted(_ data: Data, options: ReadOptions) throws -> Any {
+    if let refusal = data.withUnsafeBytes({ BinaryPropertyList.refusal(of: $0) }) {
+      throw CocoaError(
+        .propertyListReadCorrupt, userInfo: [NSDebugDescriptionErrorKey: refusal.description])
+    }
     guard hasKnownEncoding(data), countOfRoots(data) <= 512 else {
       throw CocoaError(.propertyListReadCorrupt)
     }

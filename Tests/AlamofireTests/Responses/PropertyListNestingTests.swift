@@ -1,6 +1,7 @@
 import Alamofire
 import Foundation
 import FoundationNetworking
+import Scenarios
 import Testing
 
 /// Property lists that are nested too deeply for Foundation's parsers.
@@ -74,6 +75,34 @@ import Testing
           "\(name)")
       }
     }
+  }
+
+  @Test("Arrays without an end in a binary property list are an error") func binary() async {
+    // In a separate process, because Foundation's decoder ends the process.
+    await #expect(processExitsWith: .success) {
+      for document in [
+        HostilePropertyList.cycle, HostilePropertyList.chain(200_000), HostilePropertyList.endlessArray,
+      ] {
+        #expect(PropertyListNestingTests.isCorrupt(Data(document)), "\(document.count) bytes")
+      }
+    }
+  }
+
+  @Test("A binary property list that repeats a large text is an error") func repeatedText() throws {
+    func texts(_ count: Int) throws -> [String] {
+      try DecodableResponseSerializer<[String]>(decoder: PropertyListDecoder()).serialize(
+        request: nil, response: nil, data: Data(HostilePropertyList.copies(count, ofTextWith: 100_000)),
+        error: nil)
+    }
+    #expect(try texts(3) == Array(repeating: String(repeating: "a", count: 100_000), count: 3))
+    let error = #expect(throws: AFError.self) { try texts(200) }
+    guard case .dataCorrupted(let context)? = error?.underlyingError as? DecodingError else {
+      Issue.record("\(error as Any)")
+      return
+    }
+    let cause = try #require(context.underlyingError as? CocoaError)
+    #expect(cause.code == .propertyListReadCorrupt)
+    #expect("\(cause.userInfo)".contains("16777216 bytes"))
   }
 
   @Test("An encoding that is not clear is an error") func unclearEncodings() throws {

@@ -1,6 +1,7 @@
 import AlamofireV3
 import Foundation
 import FoundationNetworking
+import Scenarios
 import Testing
 
 @Suite struct SerializerTests {
@@ -65,6 +66,21 @@ import Testing
       for text in HiddenTags.documents {
         let result = Request.propertyListResponseSerializer().serializeResponse(
           nil, nil, Data(text.utf8), nil)
+        #expect(result.error?.domain == NSCocoaErrorDomain)
+      }
+    }
+  }
+
+  @Test("A binary property list that contains a set, or that repeats its objects too often, is an error")
+  func hostilePropertyLists() async {
+    // In a separate process, because Foundation's parser ends the process.
+    await #expect(processExitsWith: .success) {
+      for document in [
+        HostilePropertyList.set, HostilePropertyList.tree(levels: 19),
+        HostilePropertyList.copies(200, ofTextWith: 100_000),
+      ] {
+        let result = Request.propertyListResponseSerializer().serializeResponse(
+          nil, nil, Data(document), nil)
         #expect(result.error?.domain == NSCocoaErrorDomain)
       }
     }

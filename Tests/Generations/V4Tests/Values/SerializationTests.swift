@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import Scenarios
 import Testing
 
 @testable import AlamofireV4
@@ -121,6 +122,20 @@ import Testing
       }
       for text in HiddenTags.documents {
         let list = Serialization.propertyList(options: [], response: nil, data: Data(text.utf8), error: nil)
+        #expect("\(list.error as Any)".contains("propertyListSerializationFailed"))
+      }
+    }
+  }
+
+  @Test("A binary property list that contains a set, or that repeats its objects too often, is an error")
+  func hostilePropertyLists() async {
+    // In a separate process, because Foundation's parser ends the process.
+    await #expect(processExitsWith: .success) {
+      for document in [
+        HostilePropertyList.set, HostilePropertyList.tree(levels: 19),
+        HostilePropertyList.copies(200, ofTextWith: 100_000),
+      ] {
+        let list = Serialization.propertyList(options: [], response: nil, data: Data(document), error: nil)
         #expect("\(list.error as Any)".contains("propertyListSerializationFailed"))
       }
     }

@@ -123,9 +123,10 @@ extension PropertyListDecoder: DataDecoder {}
 @usableFromInline
 let defaultJSONDecoder = JSONDecoder()
 
-/// The limit for the nesting of property lists, which come from servers.
+/// The limits for the nesting of property lists, which come from servers, and for the size of binary ones.
 ///
 /// `PropertyListDecoder` reads the elements of XML recursively, and too many end the process. It has no limit.
+/// ``BinaryPropertyList`` says what the binary format can contain.
 enum PropertyListNesting {
   /// The number of open elements that is allowed. `PropertyListSerialization` allows 512 arrays and dictionaries. They
   /// are in one `plist` element, and the innermost has one value.
@@ -133,18 +134,21 @@ enum PropertyListNesting {
 
   /// Checks a document before it is parsed.
   ///
-  /// - Throws: `CocoaError.propertyListReadCorrupt` if its elements are nested too deeply, or if it is in an encoding
-  ///   whose text cannot be checked.
+  /// - Throws: `CocoaError.propertyListReadCorrupt` if its elements are nested too deeply, if it is in an encoding
+  ///   whose text cannot be checked, or if it is binary and damaged or its value too large.
   static func check(_ data: Data) throws(CocoaError) {
+    if let refusal = data.withUnsafeBytes({ BinaryPropertyList.refusal(of: $0) }) {
+      throw error(refusal.description)
+    }
     guard !isSafe(data) else { return }
     let utf8 = try utf8(data)
     guard utf8.withUnsafeBytes({ XMLNesting.isDeeper(than: limit, $0) }) else { return }
     throw error("The elements are nested too deeply; at most \(limit) may be open at a time.")
   }
 
-  /// Whether the document is not XML. The parsers of the other formats have limits.
+  /// Whether the document is not XML. A binary one was checked before, and the parser of text has a limit.
   private static func isSafe(_ data: Data) -> Bool {
-    if data.starts(with: Data("bplist".utf8)) { return true }
+    if BinaryPropertyList.isBinary(data) { return true }
     guard let first = data.first(where: { ![0x09, 0x0A, 0x0D, 0x20].contains($0) }) else { return true }
     return first < 0x80 && (first == UInt8(ascii: "(") || first == UInt8(ascii: "{"))
   }

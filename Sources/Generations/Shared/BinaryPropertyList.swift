@@ -1,0 +1,1 @@
+../../Alamofire/Values/Responses/Serialization/BinaryPropertyList.swift
