@@ -312,14 +312,11 @@ struct ImageDelivery {
 
   private mutating func image(for waiter: ImageWaiter) throws -> Image {
     let source = try source(of: waiter.serializer).get()
-    guard let filter = waiter.filter else {
-      if waiter.serializer.inflateResponseImage {
-        do { _ = try source.content.decoded() } catch { throw AFIError.imageSerializationFailed(error) }
-      }
-      return source
-    }
     do {
-      return try filter.apply(source)
+      let image = try waiter.filter?.apply(source) ?? source
+      // A filter that is a closure returns an image that cannot be decoded unchanged.
+      if waiter.serializer.inflateResponseImage { _ = try image.content.decoded() }
+      return image
     } catch let error as ImageError {
       throw AFIError.imageSerializationFailed(error)
     }

@@ -165,6 +165,36 @@ struct ImageDeliveryTests {
     }
   }
 
+  @Test("A damaged image is an error, also if the filter returns what it cannot change")
+  func damage() throws {
+    let whole = try Drawing(gradientOf: 200, 200).file(.png)
+    let half = whole.prefix(whole.count / 2)
+    let filters: [any ImageFilter] = [
+      DynamicImageFilter("half") { $0.af.imageScaled(to: CGSize(width: 100, height: 100)) },
+      DynamicImageFilter("same") { $0 }, DynamicCompositeImageFilter(), BlurFilter(blurRadius: 0),
+    ]
+    for filter in filters {
+      var delivery = ImageDelivery(try response(whole), cache: nil)
+      let image = try delivery.response(for: waiter(filter: filter)).result.get()
+      #expect(image.content.isDecoded, "\(filter.identifier)")
+      var damaged = ImageDelivery(try response(half), cache: cache)
+      for waiter in [waiter(filter: filter), waiter(key: "key", filter: filter)] {
+        let result = damaged.response(for: waiter).result
+        guard case .failure(.imageSerializationFailed(.damaged)) = result else {
+          Issue.record("\(filter.identifier): \(result)")
+          continue
+        }
+      }
+    }
+    #expect(cache.memoryUsage == 0)
+    let lazy = ImageResponseSerializer(inflateResponseImage: false)
+    var delivery = ImageDelivery(try response(half), cache: nil)
+    for filter in filters {
+      let image = try delivery.response(for: waiter(serializer: lazy, filter: filter)).result.get()
+      #expect(image.pixelWidth == 200 && !image.content.isDecoded, "\(filter.identifier)")
+    }
+  }
+
   @Test("A filter that fails is not replaced by the image, and has the time of the image, not of other work")
   func filters() async throws {
     struct Failing: ImageFilter {
