@@ -297,6 +297,11 @@ final class RequestBridge: Alamofire::RequestInterceptor {
         throw CredentialRetry.Required()
       }
     }
+    if let failure = runChecks() { throw failure }
+  }
+
+  /// Runs the checks that have not evaluated the response. Returns the failure of the first that refuses it.
+  private func runChecks() -> (any Error)? {
     while let check = nextCheck() {
       let outcome = outcome.value
       guard outcome.error == nil, let response = outcome.response,
@@ -305,8 +310,23 @@ final class RequestBridge: Alamofire::RequestInterceptor {
         continue
       }
       fail(with: failure, isRefused: true)
-      throw failure
+      return failure
     }
+    return nil
+  }
+
+  /// Runs the checks of a response that asks for credentials, because the core has not repeated the request with them:
+  /// the session has ended, the request was cancelled, or a closure has received bytes of the response.
+  private func validateWithoutRepetition() {
+    let request = state.withLock { state in
+      // A later failure would be taken for the one that asks for the repetition.
+      _ = state.credentials.takePending()
+      if state.retry == .credentials { (state.retry, state.isAdapted) = (nil, true) }
+      return state.running ?? state.request
+    }
+    // A cancellation before the end of the request is its error, whatever the response is.
+    if let error = request?.core.error { outcome.update { $0.error = $0.error ?? legacy(error) } }
+    _ = runChecks()
   }
 
   /// Records that a closure takes the body. Returns whether the core has to be asked for another end, because the
@@ -345,6 +365,9 @@ final class RequestBridge: Alamofire::RequestInterceptor {
 
   /// Called after each end of the core; after the last one the handlers run.
   func ended(metrics: URLSessionTaskMetrics?, resumeData: Data?, error: (any Error)?) {
+    let error = error.map { legacy($0) }
+    let isUnrepeated = error is CredentialRetry.Required
+    if isUnrepeated { validateWithoutRepetition() }
     let (request, isFirst, relays, failure) = state.withLock { state in
       defer {
         state.isCompleted = true
@@ -358,8 +381,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
       // There are none for an attempt that the adapter has refused.
       outcome.metrics = metrics ?? outcome.metrics
       outcome.resumeData = resumeData
-      let error = error.map { legacy($0) }
-      if outcome.error == nil { outcome.error = failure ?? (error is CredentialRetry.Required ? nil : error) }
+      if outcome.error == nil { outcome.error = failure ?? (isUnrepeated ? nil : error) }
     }
     if isFirst, let request {
       for relay in relays { relay.finish(request) }

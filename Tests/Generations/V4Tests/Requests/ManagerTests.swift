@@ -222,6 +222,46 @@ import Testing
     #expect((again.error as? AFError)?.responseCode == 401)
   }
 
+  @Test("Credentials that are added after the end of the manager do not replace the validation")
+  func credentialsAfterTheManager() async throws {
+    var manager: SessionManager? = SessionManager.isolated()
+    let request = try #require(manager?.request(server.url("/basic-auth/user/pw")))
+    #expect(await request.ended().response?.statusCode == 401)
+    manager = nil
+    let response = await request.authenticate(user: "user", password: "pw").validate().ended()
+    #expect(response.response?.statusCode == 401)
+    #expect((response.error as? AFError)?.responseCode == 401)
+    #expect(server.requestCount == 1)
+  }
+
+  /// Adds a closure for the body to a request that was refused, credentials, and a check. Returns the response.
+  private func streamedWithLateCredentials(
+    _ validated: (DataRequest) -> DataRequest
+  ) async -> DefaultDataResponse {
+    server.enqueue(
+      .text("refused").with(status: 401).with(header: "WWW-Authenticate", value: #"Basic realm="a""#))
+    let request = manager.request(server.url("/"))
+    #expect(await request.ended().response?.statusCode == 401)
+    // The response is not validated before the closure returns.
+    let isValidated = DispatchSemaphore(value: 0)
+    _ = validated(
+      request.stream { _ in isValidated.wait() }.authenticate(user: "user", password: "pw"))
+    isValidated.signal()
+    return await request.ended()
+  }
+
+  @Test("Credentials that are added after a part of the body was delivered do not replace the validation")
+  func credentialsAfterAChunk() async {
+    struct Mishap: Error {}
+    let refused = await streamedWithLateCredentials { $0.validate() }
+    #expect((refused.error as? AFError)?.responseCode == 401)
+    let own = await streamedWithLateCredentials { $0.validate { _, _, _ in .failure(Mishap()) } }
+    #expect(own.error is Mishap)
+    let accepted = await streamedWithLateCredentials { $0.validate(statusCode: [401]) }
+    #expect(accepted.response?.statusCode == 401 && accepted.error == nil)
+    #expect(server.requestCount == 3)
+  }
+
   @Test("Notifications are posted with the task") func notifications() async throws {
     let notes = Notes<String>()
     let center = NotificationCenter.default
