@@ -11,6 +11,8 @@ final class Socket: PollTarget {
   /// The time without bytes after which the system asks whether the peer is there, and the pause between two
   /// questions, in seconds.
   private static let keepAliveSeconds: Int32 = 60
+  /// The number of times that a file is tried again because the socket has room although it had none.
+  private static let mostAttempts = 3
 
   @exclusivity(unchecked) private(set) var descriptor: Int32
   private let host: String
@@ -150,24 +152,33 @@ extension Socket: Pipe {
   }
 
   func write(_ count: Int, ofFile file: Int32) -> PipeStep? {
+    var attempts = 0
     while isWritable {
       let sent = sendfile(descriptor, file, nil, count)
       if sent > 0 { return .moved(sent) }
       // The file has ended.
       guard sent < 0 else { return nil }
-      switch errno {
-      case EINTR: continue
-      case EAGAIN: isWritable = false
-      case EPIPE: return .failed(.lost(host, EPIPE))
-      case ECONNRESET, ETIMEDOUT, EHOSTUNREACH, ENETUNREACH, ENETDOWN:
-        let failure = TransportFailure.lost(host, errno)
-        reset = failure
+      let code = errno
+      if code == EINTR { continue }
+      // The error may be the file's, such as one on a network. Reading the file then tells.
+      let state = events
+      if state & (POLLERR | POLLHUP) != 0, code != EAGAIN {
+        let failure = TransportFailure.lost(host, code)
+        if code != EPIPE { reset = failure }
         return .failed(failure)
-      // The file cannot be sent this way, or not be read at all. Reading it tells which.
-      default: return nil
       }
+      guard code == EAGAIN, attempts < Self.mostAttempts else { return nil }
+      // The peer may have made room in between.
+      if state & POLLOUT == 0 { isWritable = false }
+      attempts += 1
     }
     return .waitsToWrite
+  }
+
+  /// The state of the socket at this moment, as `poll` reports it.
+  private var events: Int32 {
+    var state = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+    return poll(&state, 1, 0) > 0 ? Int32(state.revents) : 0
   }
 
   func shutWriting() -> PipeStep {
