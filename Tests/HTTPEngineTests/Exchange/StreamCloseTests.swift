@@ -1,4 +1,5 @@
 import FoundationEssentials
+import HTTPSystem
 import HTTPTestServer
 import HTTPWire
 import Testing
