@@ -61,7 +61,8 @@ final class ImageQueue: Sendable {
         firstPlace += taken
         taken = 0
       }
-      return piece?.body ?? {}
+      // A task that has left the line leaves its place, for which a thread was counted.
+      return piece?.body ?? { @Sendable in }
     }
 
     enum Next {
