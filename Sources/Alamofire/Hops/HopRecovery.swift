@@ -178,10 +178,11 @@ extension HopLoop {
     let isFirst = route.beginWaiting()
     // The way to the host may begin with a proxy.
     let host = failure.unreachedHost(of: request.origin.host) ?? request.origin.host
+    let isProxy = failure.isAboutProxy
     let deadline = request.deadline
     return .task { [delegate, network = services.network] in
       if isFirst, delegate.observers.contains(.task) { await delegate.connectivityAwaited() }
-      return await NetworkPathMonitor.path(to: host, in: network, before: deadline)
+      return await NetworkPathMonitor.path(to: host, isProxy: isProxy, in: network, before: deadline)
     } then: { (hops, result) throws(AFError) in
       try hops.delegate.checkAlive()
       guard result == .pathAvailable else {

@@ -94,11 +94,15 @@ package extension TransportFailure {
       if source.addresses(of: host, literalsOnly: true).isEmpty { return self }
     default: return self
     }
-    guard let network = source.state(), !network.isConnected(to: host, by: source) else { return self }
+    guard let network = source.state(), !network.isConnected(to: host, isProxy: isAboutProxy, by: source)
+    else { return self }
     return TransportFailure(
       .notConnected, "\(message) This machine has no connection to a network.",
       metrics: metrics)
   }
+
+  /// Whether the host that could not be reached is a proxy.
+  var isAboutProxy: Bool { kind == .cannotFindProxy || kind == .cannotConnectToProxy }
 
   /// Returns the host that this machine could not reach, for a request to `host`; `nil` if there is none.
   func unreachedHost(of host: String) -> String? {
@@ -112,8 +116,13 @@ package extension TransportFailure {
 
 package extension NetworkState {
   /// Whether there is a way for packets: to the network at large, or to a host that is given by its address.
-  func isConnected(to host: String, by source: some NetworkSource) -> Bool {
+  ///
+  /// - Parameter isProxy: Whether the host is a proxy. A network without a default route may have its own.
+  func isConnected(to host: String, isProxy: Bool, by source: some NetworkSource) -> Bool {
     if pathToAnywhere() != .unreachable { return true }
-    return path(to: source.addresses(of: host, literalsOnly: true).map(source.route)) != .unreachable
+    let addresses = source.addresses(of: host, literalsOnly: true)
+    // Nothing is known of the way to a host that is given by its name.
+    if isProxy, addresses.isEmpty { return reachesOtherMachines }
+    return path(to: addresses.map(source.route)) != .unreachable
   }
 }

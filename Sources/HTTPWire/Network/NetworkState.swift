@@ -125,6 +125,14 @@ extension NetworkState {
     return .unreachable
   }
 
+  /// Whether packets can be sent to other machines, perhaps only within the same network.
+  package var reachesOtherMachines: Bool {
+    routes.contains { route in
+      guard hasSource(route.family), let link = link(route.link) else { return false }
+      return link.isUsable && link.kind != .loopback
+    }
+  }
+
   private func link(_ index: Int32) -> Link? {
     links.first { $0.index == index }
   }

@@ -181,6 +181,31 @@ struct ConnectivityTests {
     #expect(await response.data == Data("there".utf8))
   }
 
+  /// A network that has no default route.
+  private static let isolated = NetworkState(
+    links: [.init(index: 2, name: "net0", kind: .wired)], addresses: [.init(link: 2, family: .v4)],
+    routes: [.init(family: .v4, prefixLength: 24, link: 2, hasGateway: false)])
+
+  @Test("A network without a default route may have a proxy whose name is not found for a moment")
+  func proxyOfIsolatedNetwork() async {
+    network.become(Self.isolated)
+    var lost = FakeReply.failure(.cannotFindProxy)
+    lost.failure = TransportFailure(.cannotFindProxy, "lost", unreached: .other("proxy.test"))
+    let first = session(FakeTransport(lost))
+    let error = await first.request("http://a.test/").end().error
+    #expect((error?.underlyingError as? URLError)?.code == .cannotConnectToHost, "it would wait for ever")
+    #expect(waiting.count == 0)
+    let host = TransportFailure(.cannotFindHost, "lost", unreached: .other("b.test"))
+    let explained = host.explained(host: "a.test", by: network)
+    #expect(explained.kind == .notConnected, "other hosts are not in such a network")
+    network.become(ScriptedNetwork.offline)
+    let patient = session(FakeTransport(lost, .text("there")))
+    async let response = patient.request("http://a.test/x").end()
+    await waiting.wait(for: 1)
+    network.become(Self.isolated)
+    #expect(await response.data == Data("there".utf8))
+  }
+
   @Test(
     "A refusal by a server or a socket is no lack of a network",
     arguments: [

@@ -83,6 +83,19 @@ import Testing
       Self.state { $0.links[1].isRunning = false }.path(to: [.link(2, hasGateway: true)]) == .unreachable)
   }
 
+  @Test("Other machines are reached over any route of a link that can carry packets") func otherMachines() {
+    func reaches(_ change: (inout NetworkState) -> Void) -> Bool { Self.state(change).reachesOtherMachines }
+    #expect(reaches { $0.routes.removeLast(2) }, "the same network needs no default route")
+    #expect(!reaches { $0.routes.removeAll() })
+    #expect(!reaches { $0.routes = [.init(family: .v4, prefixLength: 8, link: 1, hasGateway: false)] })
+    #expect(!reaches { $0.addresses.removeLast() })
+    #expect(
+      !reaches {
+        $0.routes.removeLast(2)
+        $0.links[1].isRunning = false
+      })
+  }
+
   @Test("Addresses have the bytes of their family") func addresses() {
     #expect(IPAddress(.v4, bytes: [127, 0, 0, 1]) != nil)
     #expect(IPAddress(.v4, bytes: [1]) == nil)

@@ -299,14 +299,15 @@ final class ManagedPathMonitor: PathMonitor {
 }
 
 extension NetworkPathMonitor {
-  /// Waits until there is a path to a host. The deadline ends the wait, and so does the cancellation of the task.
+  /// Waits until there is a path to a host, which may be a proxy. The deadline ends the wait, and so does the
+  /// cancellation of the task.
   static func path(
-    to host: String, in source: any NetworkSource, before deadline: MonotonicTime?
+    to host: String, isProxy: Bool, in source: any NetworkSource, before deadline: MonotonicTime?
   ) async -> PathResult {
     let wait = deadline.map { MonotonicTime.now.duration(to: $0) }
     let monitor = NetworkPathMonitor(
-      until: { $0.isConnected(to: host, by: source) }, source: source, maximumWait: DispatchTimeInterval(wait)
-    )
+      until: { $0.isConnected(to: host, isProxy: isProxy, by: source) }, source: source,
+      maximumWait: DispatchTimeInterval(wait))
     let result = await SingleCompletion.answer(whenForgotten: PathResult.timeout, whenCancelled: .timeout) {
       completion in monitor.start { completion($0) }
     }
