@@ -314,7 +314,8 @@ final class StreamLink: @unchecked Sendable {
       act(on: flow.received(count))
     case .ended: act(on: flow.ended())
     case .failed(let failure):
-      note(failure)
+      // The peer may have said why it did not take the bytes of a write that has failed before.
+      self.failure = failure
       act(on: flow.readingFailed())
       return .ended
     default: break

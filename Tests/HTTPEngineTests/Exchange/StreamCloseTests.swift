@@ -103,6 +103,26 @@ import Testing
     withExtendedLifetime(server) {}
   }
 
+  @Test("An alert that is read after a failed write is the reason why a stream ends") func alertAfterWrite()
+    async throws
+  {
+    // With earlier versions, the handshake would fail.
+    let options = TLSOptions(
+      minimumVersion: .tls1_3, clientAuthority: TestIdentity.localhostAuthority.caPEM)
+    let server = try StreamTestServer(.tls(.localhost, options))
+    let client = Client()
+    let (stream, probe) = client.stream("localhost", port: server.port, isSecure: true)
+    await withCheckedContinuation { continuation in
+      stream.write(Data("first".utf8), timeout: WaitLimit.duration) { _ in continuation.resume() }
+    }
+    #expect(
+      await ProcessFacts.eventually { server.connectionCount == 1 && server.openConnectionCount == 0 })
+    _ = try await Self.failureOfWrites(stream, of: client)
+    guard case .failure(let end) = await probe.end() else { return _ = Issue.record("there is no failure") }
+    #expect(end.kind == .clientCertificateRequired, "\(end.message)")
+    withExtendedLifetime(server) {}
+  }
+
   /// Closes a stream on which bytes have arrived that were not read. The system would reset such a connection, and the
   /// server might lose what was written before.
   @Test("A server reads to the end of a stream although the client has not read the last bytes")
