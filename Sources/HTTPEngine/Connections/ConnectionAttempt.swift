@@ -354,7 +354,7 @@ final class ConnectionAttempt {
       guard let last, let endpoint else { return RouteFailure.unknownName(host, nil) }
       if let proxy = route.proxy { return RouteFailure.unreachable(proxy, last.code, last.address) }
       return RouteFailure.unreachable(host, last.code, last.address, port: endpoint.port)
-        .with(unreached: .other(endpoint.host))
+        .with(unreached: RouteFailure.unreachedHost(endpoint.host, after: last))
     }
   }
 

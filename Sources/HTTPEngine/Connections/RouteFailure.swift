@@ -44,6 +44,15 @@ enum RouteFailure {
     }
   }
 
+  /// Returns the host that a failed attempt to connect is about. A machine that has a route to an address of a name has
+  /// a network. The route to a literal address is asked for later.
+  static func unreachedHost(
+    _ host: String, after attempt: Connector.FailedAttempt
+  ) -> TransportFailure.UnreachedHost {
+    guard !isWithoutRoute(attempt), attempt.code != ENETDOWN else { return .other(host) }
+    return HostLookup.addresses(of: host, literalsOnly: true).isEmpty ? .none : .other(host)
+  }
+
   /// Returns the reason why an address could not be reached, with a remedy; `nil` if it has refused the connection.
   private static func explanation(of code: Int32, for address: IPAddress) -> String? {
     switch code {

@@ -77,5 +77,9 @@ import Testing
     try await Self.expect(.other("127.0.0.1"), of: "http://shop.example/") {
       $0.nameServiceURL = "https://127.0.0.1:\(port)/dns-query"
     }
+    // Its name was found, and it was reached.
+    try await Self.expect(.none, of: "http://shop.example/") {
+      $0.nameServiceURL = "https://localhost:\(port)/dns-query"
+    }
   }
 }

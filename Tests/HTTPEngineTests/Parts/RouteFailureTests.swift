@@ -50,6 +50,19 @@ import Testing
     }
   }
 
+  @Test(
+    "An attempt without a route is about the host, also if the host is a name",
+    arguments: [
+      (ENETUNREACH, true), (ENETDOWN, true), (ECONNREFUSED, false), (ETIMEDOUT, false), (EHOSTUNREACH, false),
+    ])
+  func unreachedHosts(code: Int32, isWithoutRoute: Bool) throws {
+    let attempt = Connector.FailedAttempt(address: try #require(IPAddress.loopback4), code: code)
+    let ofName = RouteFailure.unreachedHost("shop.test", after: attempt)
+    let expected: TransportFailure.UnreachedHost = isWithoutRoute ? .other("shop.test") : .none
+    #expect(ofName == expected)
+    #expect(RouteFailure.unreachedHost("127.0.0.1", after: attempt) == .other("127.0.0.1"))
+  }
+
   @Test("A refusal names the port") func refusals() throws {
     let failures = try Self.failures(ECONNREFUSED)
     #expect(
