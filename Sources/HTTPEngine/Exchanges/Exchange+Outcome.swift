@@ -245,15 +245,16 @@ extension Exchange {
       let limit = Duration.nanoseconds(Int64(clamping: timing.idleLimit))
       return RouteFailure.idle(host, limit, request.profile.options).message
     }
-    if let limit = request?.profile.options.timeLimits[exceeded] {
+    if let limit = request?.profile.options.timeLimits[exceeded], !timing.limitsAnswer {
       return exceeded.message(host: host, limit: limit)
     }
     guard exceeded == .idle else {
       return "The transfer from \(host) was not complete in time (timeoutIntervalForResource)."
     }
     let limit = Duration.nanoseconds(Int64(clamping: timing.idleLimit)).shownSeconds
-    if timing.limitsAnswer { return "\(host) did not answer within \(limit) (timeoutIntervalForRequest)." }
-    return "\(host) was silent for \(limit) (timeoutIntervalForRequest)."
+    guard timing.limitsAnswer else { return "\(host) was silent for \(limit) (timeoutIntervalForRequest)." }
+    let setting = request?.profile.options.timeLimits.idleSetting ?? "timeoutIntervalForRequest"
+    return "\(host) did not answer within \(limit) (\(setting))."
   }
 
   // MARK: Bandwidth

@@ -179,7 +179,8 @@ extension HTTPTransport {
     options.bodySizeLimit = largestAnswer
     options.decodingRatioLimit = nil
     options.decodesContent = true
-    options.timeLimits = .init()
+    // Only to name the setting in messages: each question has the idle timeout of its request.
+    options.timeLimits = .init(idle: profile.options.timeLimits.idle)
     return ConnectionProfile(
       options: options, connectionsPerHost: profile.connectionsPerHost, evaluator: profile.evaluator,
       systemProxies: profile.systemProxies, session: profile, choosesIdentity: false)

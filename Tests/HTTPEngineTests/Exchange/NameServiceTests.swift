@@ -331,6 +331,19 @@ import Testing
     gate.open()
   }
 
+  @Test("The error of an idle service names the setting that limits it", arguments: [false, true])
+  func idleSetting(isOption: Bool) async throws {
+    let gate = Gate()
+    let doh = try HTTPTestServer(.tls(.localhost), routes: .none)
+    for _ in 0..<2 { doh.enqueue(.status(200).held(by: gate)) }
+    let limit = Duration.milliseconds(200)
+    let client = client(doh) { if isOption { $0.timeLimits.idle = limit } }
+    let message = try await client.failure(of: "http://shop.example/", idleTimeout: limit).message
+    #expect(message.contains("timeLimits.idle") == isOption, "\(message)")
+    #expect(message.contains("timeoutIntervalForRequest") != isOption, "\(message)")
+    gate.open()
+  }
+
   /// Checks that bytes of an answer do not count as activity. With its last byte, the answer would not be valid.
   @Test("A service that sends a byte now and then times out, too", arguments: [false, true])
   func drippingService(isStream: Bool) async throws {
