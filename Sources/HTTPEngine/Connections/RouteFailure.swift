@@ -231,7 +231,13 @@ extension RouteFailure {
 
   /// Returns the failure of a proxy that asks for a login by none of the schemes that its credential answers. No part
   /// of the credential was sent.
-  private static func unanswerable(_ proxy: ProxyServer) -> TransportFailure {
+  private static func unanswerable(_ proxy: ProxyServer, status: Int) -> TransportFailure {
+    guard status == 407 else {
+      return TransportFailure(
+        .proxyAuthenticationRequired,
+        "The proxy \(proxy) asks for a login by the status \(status) instead of 407, which is not answered. With the authentication basic, TransportOptions.proxy sends the name and the password without being asked."
+      )
+    }
     let remedy =
       (proxy.username ?? "").isEmpty
       ? "Without a name, a ticket is needed (kinit), and the proxy has to offer Negotiate."
@@ -242,12 +248,25 @@ extension RouteFailure {
     )
   }
 
+  /// Returns the failure of a proxy that has refused the credential for a tunnel.
+  private static func rejectedLogin(by proxy: ProxyServer) -> TransportFailure {
+    let hasName = !(proxy.username ?? "").isEmpty
+    guard !hasName, proxy.hasCredential, proxy.authentication == .negotiated else {
+      return rejected(by: proxy)
+    }
+    return TransportFailure(
+      .proxyAuthenticationRequired,
+      "The proxy \(proxy) does not accept the login without a name; check the ticket (klist), or name a user in TransportOptions.proxy."
+    )
+  }
+
   static func tunnel(_ failure: ConnectTunnel.Failure, _ proxy: ProxyServer, _ host: String)
     -> TransportFailure
   {
     switch failure {
-    case .loginRequired: return proxy.hasCredential ? unanswerable(proxy) : rejected(by: proxy)
-    case .loginRejected: return rejected(by: proxy)
+    case .loginRequired(let status):
+      return proxy.hasCredential ? unanswerable(proxy, status: status) : rejected(by: proxy)
+    case .loginRejected: return rejectedLogin(by: proxy)
     case .refused(let status):
       return TransportFailure(
         .cannotConnectToHost, "The proxy \(proxy) refused a tunnel to \(host) with the status \(status).",

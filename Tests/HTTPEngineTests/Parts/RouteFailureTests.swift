@@ -63,6 +63,27 @@ import Testing
     #expect(RouteFailure.unreachedHost("127.0.0.1", after: attempt) == .other("127.0.0.1"))
   }
 
+  /// Returns the message of a failure of a tunnel whose login answers challenges.
+  private static func message(_ failure: ConnectTunnel.Failure, user: String) -> String {
+    var proxy = ProxyServer(.http, host: "p.test", port: 3128, username: user, password: "")
+    proxy.authentication = .negotiated
+    return RouteFailure.tunnel(failure, proxy, "shop.test").message
+  }
+
+  @Test("A challenge with the status of servers is no lack of a scheme") func statusOfServers() {
+    let message = Self.message(.loginRequired(status: 401), user: "ann")
+    #expect(message.contains("401") && !message.contains("answer Basic"), "\(message)")
+    let usual = Self.message(.loginRequired(status: 407), user: "ann")
+    #expect(usual.contains("answer Basic"), "\(usual)")
+  }
+
+  @Test("A refused login without a name is no refusal of a name") func refusedTicket() {
+    let message = Self.message(.loginRejected(status: 407), user: "")
+    #expect(message.contains("ticket") && !message.contains("the name and the password"), "\(message)")
+    let ofName = Self.message(.loginRejected(status: 407), user: "ann")
+    #expect(ofName.contains("the name and the password"), "\(ofName)")
+  }
+
   @Test("A refusal names the port") func refusals() throws {
     let failures = try Self.failures(ECONNREFUSED)
     #expect(
