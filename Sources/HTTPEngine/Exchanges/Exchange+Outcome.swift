@@ -92,8 +92,11 @@ extension Exchange {
   func warned(
     _ failure: TransportFailure, _ evidence: RepeatDecision.Evidence, advice: String = ""
   ) -> TransportFailure {
-    guard failure.kind == .connectionLost else { return failure }
-    return failure.with(addition: advice + warning(evidence))
+    switch failure.kind {
+    case .clientCertificateRequired, .clientCertificateRejected: failure
+    case .connectionLost: failure.with(addition: advice + warning(evidence))
+    default: failure.with(addition: warning(evidence))
+    }
   }
 
   /// Whether the request is sent again after its connection has ended without a response.

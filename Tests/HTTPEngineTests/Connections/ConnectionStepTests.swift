@@ -90,6 +90,22 @@ struct ConnectionStepTests {
     }
   }
 
+  @Test("A server that changes its certificate may have processed the request", arguments: [true, false])
+  func changedCertificate(isPOST: Bool) async throws {
+    try await ConnectionFixture.run { fixture in
+      let pipe = MemoryPipe()
+      let (exchange, ending) =
+        try isPOST ? fixture.exchange("POST", .bytes(Data([1]))) : fixture.exchange()
+      let connection = fixture.http1(pipe)
+      pipe.afterIncoming = .failed(TransportFailure(.secureConnectionFailed, "It changed its certificate."))
+      connection.start(exchange)
+      #expect(ending.failure?.kind == .secureConnectionFailed)
+      let message = ending.failure?.message ?? ""
+      #expect(message.hasPrefix("It changed its certificate."))
+      #expect(message.contains("may have processed") == isPOST, "\(message)")
+    }
+  }
+
   @Test(
     "A POST of which a used connection took no byte is sent again, one of which it took a byte is not",
     arguments: [0, 1])
