@@ -36,4 +36,22 @@ import Testing
     #expect(request.retryCount == 2)
     #expect(script.started.count == 3)
   }
+
+  @Test("An upload is not created again after an error that may be about another request of a protocol")
+  func resumableUpload() async throws {
+    let code = URLError.Code.cannotConnectToHost
+    let errors: [any Error] = [AFError.sessionTaskFailed(error: URLError(code)), URLError(code)]
+    for passed in errors {
+      // As a class that has created the upload, and could not make another connection.
+      let script = ProtocolScript { loader, client in
+        client.urlProtocol(loader, didFailWithError: passed)
+      }
+      var upload = ResumableUpload(.tus)
+      upload.initialDelay = 0.001
+      let request = Session.scripted().upload(Data([1, 2, 3]), to: script.url).resumable(upload)
+      let error = await request.end().error
+      #expect((error?.underlyingError as? URLError)?.code == code)
+      #expect(script.started.values.map(\.httpMethod) == ["POST"], "the server would have two uploads")
+    }
+  }
 }

@@ -200,19 +200,21 @@ struct UploadRetrier: RequestInterceptor {
     _ request: Request, for session: Session, dueTo error: any Error,
     completion: @escaping @Sendable (RetryResult) -> Void
   ) {
-    guard let failure = Self.failure(error),
+    guard let failure = Self.failure(error, of: request),
       let delay = upload.delay(after: failure, random: .random(in: 0...1))
     else { return completion(.doNotRetry) }
     completion(.retryWithDelay(delay / .seconds(1)))
   }
 
-  private static func failure(_ error: any Error) -> UploadResumption.Failure? {
+  private static func failure(_ error: any Error, of request: Request) -> UploadResumption.Failure? {
     guard let error = error.asAFError else { return nil }
     if error.isResponseValidationError { return .response }
     guard let failure = error.underlyingError as? URLError,
       RetryPolicy.defaultRetryableURLErrorCodes.contains(failure.code)
     else { return nil }
-    return .network(sentNothing: unsentCodes.contains(failure.code))
+    // The error of a `URLProtocol` class may be about another request than the one that creates the upload.
+    let isOfEngine = request.session.settings.protocolClasses.isEmpty
+    return .network(sentNothing: isOfEngine && unsentCodes.contains(failure.code))
   }
 
   /// The codes of failures before anything was sent.
