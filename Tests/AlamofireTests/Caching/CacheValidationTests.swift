@@ -34,7 +34,7 @@ import Testing
       .connectionLost, .badServerResponse,
     ]
     let others: [TransportFailure.FailureKind] = [
-      .secureConnectionFailed, .certificateHasBadDate, .proxyAuthenticationRequired,
+      .badURL, .secureConnectionFailed, .certificateHasBadDate, .proxyAuthenticationRequired,
       .clientCertificateRequired,
       .dataLengthExceedsMaximum, .cannotDecodeContent, .addressRefused,
     ]
