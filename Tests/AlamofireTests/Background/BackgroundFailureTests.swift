@@ -108,6 +108,23 @@ import Testing
     #expect(await fixture.isEmptied())
   }
 
+  @Test(
+    "A POST upload of an empty body is not sent again if the target of its redirect refuses connections",
+    arguments: [303, 307, 308])
+  func redirectedEmptyUpload(status: Int) async throws {
+    let refusing = try HTTPTestServer(routes: .none)
+    let target = refusing.url("/done")
+    refusing.stop()
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.redirect(to: target, status: status))
+    let session = fixture.session()
+    defer { withExtendedLifetime(session) {} }
+    let response = await session.upload(Data(), to: server.url("/orders")).ended()
+    #expect(response.error?.transferCode == .cannotConnectToHost)
+    #expect(server.recordedRequests.map(\.method) == ["POST"], "the server has performed it")
+    #expect(await fixture.isEmptied())
+  }
+
   @Test("A POST upload is sent again if no connection was made, although its body was hashed for Digest")
   func signedPost() async throws {
     let fake = FakeTransport(

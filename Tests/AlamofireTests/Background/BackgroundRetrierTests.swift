@@ -117,6 +117,24 @@ import Testing
     #expect(await delay(after: .networkConnectionLost, of: transfer) == nil, "a server may have received it")
     transfer.noteRedirected()
     #expect(await delay(after: .cannotConnectToHost, of: transfer) == nil, "a server has received it")
+    // As the body of the redirected request is, before its connection exists.
+    try transfer.noteSent()
+    #expect(await delay(after: .cannotConnectToHost, of: transfer) == nil, "another server has received it")
+    transfer.noteRetry()
+    try transfer.noteSent()
+    #expect(await delay(after: .cannotConnectToHost, of: transfer) == (size == 0 ? 1 : nil))
+  }
+
+  @Test("A resumable upload that was noted as sent is not retried as an ordinary one, although it is empty")
+  func emptyResumable() async throws {
+    let transfer = transfers.make()
+    try transfer.spool(Data())
+    try transfer.describe(
+      try URLRequest(url: "http://a.test/", method: .post), kind: .upload,
+      resumption: UploadResumption.Policy())
+    try transfer.noteSent()
+    #expect(
+      await delay(after: .cannotConnectToHost, of: transfer) == nil, "a server may have begun the upload")
   }
 
   @Test("The delay doubles up to a minute") func delays() async throws {

@@ -127,7 +127,10 @@ final class UploadKind: RequestKind {
   // Neither resumable uploads nor background sessions send trailers.
   var trailers: RequestTrailers? { upload.resumer == nil && transfer == nil ? upload.trailers : nil }
 
-  func redirectFollowed() { upload.resumer?.redirected() }
+  func redirectFollowed() {
+    upload.resumer?.redirected()
+    transfer?.noteRedirected()
+  }
 
   var hasContentInMemory: Bool { upload.resumer?.isActive ?? false }
 

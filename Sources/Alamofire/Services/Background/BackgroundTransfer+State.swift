@@ -46,7 +46,7 @@ extension BackgroundTransfer {
     var firstResponse = 0
     /// The body of an upload until the first record is written.
     var adoptedFile: TransferDescription.BodyFile?
-    /// Whether a redirect was followed since the request was noted as sent.
+    /// Whether a redirect was followed since the request was made or retried.
     var isRedirected = false
     /// Whether the journal lacks the record that the file was not moved, because it could not be written.
     var lacksRestart = false
@@ -87,6 +87,8 @@ extension BackgroundTransfer {
 
     /// Notes that the request is sent again, although the server may have performed it.
     mutating func noteRetry(in files: (any TransferFiles)?) {
+      // Not when a request is sent, because the request after a redirect is sent as well.
+      isRedirected = false
       guard isOpen, journal != nil else { return }
       // A record of its own, because a file that was not moved does not undo that the request was sent.
       _ = noteMissingRestart(in: files)
@@ -97,7 +99,6 @@ extension BackgroundTransfer {
     /// cannot be written for a request that must not be repeated.
     mutating func noteSent(in files: (any TransferFiles)?) -> Int32? {
       guard isOpen, let description = stored?.description else { return nil }
-      isRedirected = false
       guard description.isIdempotent else {
         // First, because a later restart would undo the note.
         if let code = noteMissingRestart(in: files) { return code }

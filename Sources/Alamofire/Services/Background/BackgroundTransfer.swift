@@ -168,11 +168,12 @@ package final class BackgroundTransfer: Sendable {
   func noteRedirected() { state.withLock { $0.isRedirected = true } }
 
   /// Whether nothing was sent if no connection was made at last. Other servers may have received a redirected request,
-  /// and the body of an upload is noted when it is sent, unless it is empty.
+  /// or an earlier one of a resumable upload. The body of an upload is noted when it is sent, unless it is empty.
   var isUnsentWithoutConnection: Bool {
     state.withLock { state in
       guard let description = state.stored?.description, !state.isRedirected else { return false }
-      return description.kind == .download || (description.bodyFile?.size ?? 0) == 0
+      guard description.kind == .upload else { return true }
+      return description.resumption == nil && (description.bodyFile?.size ?? 0) == 0
     }
   }
 
