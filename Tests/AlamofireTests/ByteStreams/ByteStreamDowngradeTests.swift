@@ -37,6 +37,29 @@ import Testing
     #expect(await stream.ended()?.transferCode == .networkConnectionLost)
   }
 
+  @Test("A write behind a startTLS of a task that is already cancelled is not sent") func cancelledTask()
+    async throws
+  {
+    let received = Recorder<[UInt8]>()
+    let server = try StreamTestServer { connection in
+      try connection.write("220 ready\r\n")
+      received.add(try connection.readToEnd())
+    }
+    let stream = session.byteStream(host: "localhost", port: server.port)
+    _ = try await stream.read(atLeast: 11)
+    let error = await Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return await failure { try await stream.startTLS() }
+    }.value
+    #expect(error?.isExplicitlyCancelledError == true)
+    let written = Recorder<AFError?>()
+    stream.write(Data("secret".utf8), queue: queue) { written.add(Self.error(of: $0)) }
+    #expect(try await written.value(0)?.isExplicitlyCancelledError == true)
+    stream.cancel()
+    #expect(await received.wait(for: 1) == [[]], "the secret must not be sent in the clear")
+    #expect(await stream.ended()?.isExplicitlyCancelledError == true)
+  }
+
   @Test("A write behind a startTLS that comes after the end of the peer is not sent") func endOfPeer()
     async throws
   {

@@ -39,7 +39,6 @@ import Testing
     let stream = fake.session.byteStream(host: "a.test", port: 1)
     let operations: [@Sendable () async throws -> Void] = [
       { try await stream.write(Data(count: 1_000_000)) }, { _ = try await stream.read() },
-      { try await stream.startTLS() },
     ]
     let errors = await Task {
       withUnsafeCurrentTask { $0?.cancel() }
@@ -49,8 +48,15 @@ import Testing
       }
       return errors
     }.value
-    #expect(errors.count == 3 && errors.allSatisfy { $0?.isExplicitlyCancelledError == true })
+    #expect(errors.count == 2 && errors.allSatisfy { $0?.isExplicitlyCancelledError == true })
     #expect(stream.state == .initialized, "the stream is not even connected")
+    let error = await Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return await failure { try await stream.startTLS() }
+    }.value
+    #expect(error?.isExplicitlyCancelledError == true)
+    #expect(stream.state == .closed && stream.error?.isExplicitlyCancelledError == true, "it is not secure")
+    #expect(fake.streams.streams.count == 0, "nothing is connected")
   }
 
   @Test("A cancelled task waits no longer for the end of a stream, and does not retain it")

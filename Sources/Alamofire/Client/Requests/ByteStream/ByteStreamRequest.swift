@@ -151,12 +151,15 @@ extension ByteStreamRequest {
   /// ``ServerTrustManager`` or the trust store evaluates the server, as for `https`, before a byte is sent.
   ///
   /// Unread plaintext bytes end the stream, because an attacker could have injected them. A failed handshake ends it
-  /// as well. So do the cancellation of the task, a peer that has closed its side, and an earlier ``closeRead()``,
-  /// because later operations would not be secure.
+  /// as well. So do the cancellation of the task, also before the call, a peer that has closed its side, and an earlier
+  /// ``closeRead()``, because later operations would not be secure.
   ///
   /// - Throws: The errors of ``read(atLeast:atMost:timeout:)``; for an untrusted server, the error of a data request.
   public func startTLS() async throws {
-    try await operation { core, completion in core.secure(completion) }
+    // The stream ends whenever the task is cancelled, because other operations would be performed in the clear.
+    try await operation(ifCancelledBefore: { core in core.cancel() }) { core, completion in
+      core.secure(completion)
+    }
   }
 
   /// Returns when the stream has ended, with its error; `nil` if both sides were closed. A cancelled task returns at
@@ -172,11 +175,20 @@ extension ByteStreamRequest {
     return error
   }
 
+  /// Waits for an operation, which it withdraws if the task is cancelled.
+  ///
+  /// - Parameters:
+  ///   - react: Called instead of `ask` if the task is already cancelled. Default: does nothing.
+  ///   - ask: Begins the operation.
   private func operation<Value: Sendable>(
+    ifCancelledBefore react: (ByteStreamCore) -> Void = { _ in },
     _ ask: (ByteStreamCore, @escaping @Sendable (Result<Value, AFError>) -> Void) -> ByteStreamFlow.Number?
   ) async throws -> Value {
     // Once it has begun, the withdrawal of an operation can end the stream.
-    guard !Task.isCancelled else { throw AFError.explicitlyCancelled }
+    guard !Task.isCancelled else {
+      react(core)
+      throw AFError.explicitlyCancelled
+    }
     let withdrawal = Withdrawal(core)
     // The release of the request would end the stream, so it is retained during the operation.
     defer { withExtendedLifetime(self) {} }
