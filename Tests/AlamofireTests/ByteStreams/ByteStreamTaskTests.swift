@@ -76,6 +76,29 @@ import Testing
     #expect(core.phase == .closed)
   }
 
+  @Test("A stream that is closing closes in order, although the task that waits for its end is cancelled")
+  func cancelledWaitForClose() async throws {
+    var stream: ByteStreamRequest? = fake.session.byteStream(host: "a.test", port: 1)
+    weak let released = stream
+    let core = try #require(stream?.core)
+    core.resume()
+    let opened = try await fake.streams.streams.value(0)
+    // The stream is still closing when the task stops waiting.
+    opened.pause()
+    stream?.close()
+    let error = await Task { [stream] in
+      withUnsafeCurrentTask { $0?.cancel() }
+      return await stream?.ended()
+    }.value
+    #expect(error?.isExplicitlyCancelledError == true)
+    stream = nil
+    #expect(core.waitingCount == 1 && released != nil, "the release of the stream would cut off its close")
+    opened.unpause()
+    #expect(await isSoon { released == nil }, "nothing releases the stream that has closed")
+    #expect(core.phase == .closed && core.error == nil && core.waitingCount == 0)
+    #expect(opened.ends.values == [nil])
+  }
+
   private static func error<Value>(of result: Result<Value, AFError>) -> AFError? {
     if case .failure(let error) = result { error } else { nil }
   }

@@ -18,6 +18,8 @@ final class ByteStreamCore: RegisteredStream {
     var phase = ByteStreamRequest.State.initialized
     var isReadClosed = false
     var isWriteClosed = false
+    /// Whether both sides were closed by ``ByteStreamCore/close()``, so that the stream ends without more operations.
+    var isClosing = false
     var isSuspended = false
     var error: AFError?
     /// The closures that wait for the end, with their numbers.
@@ -193,7 +195,10 @@ final class ByteStreamCore: RegisteredStream {
   func withdraw(_ number: ByteStreamFlow.Number) { state.withLock { $0.stream }?.withdraw(number) }
   func closeReading() { opened(for: .closingReading)?.closeReading() }
   func closeWriting() { opened(for: .closingWriting)?.closeWriting() }
-  func close() { openedOrEnded(nil)?.close() }
+  func close() {
+    state.withLock { $0.isClosing = true }
+    openedOrEnded(nil)?.close()
+  }
   func cancel() { openedOrEnded(.explicitlyCancelled)?.cancel() }
 
   /// Ends the request because its session has ended.
@@ -220,6 +225,7 @@ final class ByteStreamCore: RegisteredStream {
 
   var phase: ByteStreamRequest.State { state.withLock { $0.phase } }
   var isSuspended: Bool { state.withLock { $0.isSuspended } }
+  var isClosing: Bool { state.withLock { $0.isClosing } }
   var error: AFError? { state.withLock { $0.error } }
   /// The number of closures that wait for the end.
   var waitingCount: Int { state.withLock { $0.waiting.count } }

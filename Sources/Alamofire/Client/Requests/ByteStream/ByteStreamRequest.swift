@@ -163,7 +163,8 @@ extension ByteStreamRequest {
   }
 
   /// Returns when the stream has ended, with its error; `nil` if both sides were closed. A cancelled task returns at
-  /// once with ``AFError/explicitlyCancelled``, and the stream goes on.
+  /// once with ``AFError/explicitlyCancelled``, and the stream goes on. After ``close()`` it does so also without a
+  /// reference: its pending writes are performed, and then it ends.
   public func ended() async -> AFError? {
     var number: Int?
     let error = await SingleCompletion<AFError?>.answer(
@@ -172,6 +173,10 @@ extension ByteStreamRequest {
       number = core.whenEnded { completion($0) }
     }
     if let number { core.forget(number) }
+    if Task.isCancelled, core.isClosing {
+      // The release of the request, for which the task does not wait any more, would cut off the close.
+      core.whenEnded { _ in withExtendedLifetime(self) {} }
+    }
     return error
   }
 
