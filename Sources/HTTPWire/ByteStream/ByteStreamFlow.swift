@@ -168,15 +168,18 @@ package struct ByteStreamFlow: Sendable {
     return begin() + settle()
   }
 
-  /// Begins TLS after all pending operations. If it cannot begin although writes are still possible, the stream ends,
-  /// because later writes would be sent in the clear.
+  /// Begins TLS after all pending operations. If it cannot begin although reads or writes are still possible, the
+  /// stream ends, because later ones would be performed in the clear.
   package mutating func secure(_ number: Number) -> [Effect] {
     guard phase != .over else { return [.fail(number, reasonOfEnd)] }
     guard !isSecure, !incoming.all.contains(where: \.isSecuring) else {
       return [.fail(number, .alreadySecure)]
     }
-    guard !closesWriting else { return [.fail(number, reasonOfShutWriting)] }
-    guard !closesReading else { return [.fail(number, .halfClosed)] + finish(.halfClosed) }
+    guard !closesReading || !closesWriting else { return [.fail(number, reasonOfShutWriting)] }
+    guard !closesReading, !closesWriting else {
+      let reason = hasFailedToWrite ? Reason.failure : .halfClosed
+      return [.fail(number, reason)] + finish(reason)
+    }
     incoming.append(.secure(number))
     outgoing.append(.secure(number))
     return begin() + settle()
@@ -286,8 +289,8 @@ package struct ByteStreamFlow: Sendable {
     return settle()
   }
 
-  /// Called when a write has failed. All writes fail, and TLS with the reads behind it. The peer's bytes can be read up
-  /// to the end.
+  /// Called when a write has failed. All writes fail, and TLS with all reads behind it. Without TLS, the peer's bytes
+  /// can be read up to the end.
   package mutating func writingFailed() -> [Effect] {
     guard phase == .open, !isWriteShut else { return [] }
     hasFailedToWrite = true
@@ -296,7 +299,8 @@ package struct ByteStreamFlow: Sendable {
     isWriteShut = true
     var numbers = outgoing.all.compactMap(\.number)
     outgoing.removeAll { _ in true }
-    // Reads that wait for TLS fail with it, because they would return bytes that came in the clear.
+    // Reads that wait for TLS fail with it, because they would return bytes that came in the clear. So would those that
+    // other threads are about to ask for.
     var isBehindTLS = false
     incoming.removeAll { item in
       if item.isSecuring {
@@ -306,6 +310,10 @@ package struct ByteStreamFlow: Sendable {
       guard isBehindTLS, let number = item.number else { return false }
       numbers.append(number)
       return true
+    }
+    if isBehindTLS, !closesReading {
+      closesReading = true
+      incoming.append(.shut)
     }
     return numbers.map { .fail($0, .failure) } + settle()
   }

@@ -204,9 +204,45 @@ import Testing
       #expect(closed.secure(1) == [.fail(1, .halfClosed), .close(.halfClosed)])
       #expect(closed.write(2, count: 1) == [.fail(2, .halfClosed)])
     }
-    var unwritable = open()
-    #expect(unwritable.closeWriting() == [])
-    #expect(unwritable.secure(1) == [.fail(1, .closed)], "nothing can be written any more")
+    for isConnected in [true, false] {
+      var unwritable = isConnected ? open() : ByteStreamFlow()
+      #expect(unwritable.closeWriting() == [])
+      #expect(unwritable.secure(1) == [.fail(1, .halfClosed), .close(.halfClosed)])
+      #expect(unwritable.read(2, least: 1, most: 1) == [.fail(2, .halfClosed)], "it would not be secure")
+    }
+    var closing = open()
+    #expect(closing.write(1, count: 1) + closing.close() == [.shutReading])
+    #expect(closing.secure(2) == [.fail(2, .closed)], "no later operation is possible")
+    #expect(closing.sent(1) == [.complete(1)] && closing.shutsWriting, "the write goes out")
+  }
+
+  @Test(
+    "startTLS ends a stream of which a write has failed, so that no later read returns bytes in the clear")
+  func failedWriteBeforeSecuring() {
+    var flow = open()
+    #expect(flow.write(1, count: 4) + flow.writingFailed() == [.fail(1, .failure)])
+    #expect(flow.received(9) == [], "it is read ahead")
+    #expect(flow.secure(2) == [.fail(2, .failure), .close(.failure)])
+    #expect(flow.read(3, least: 8, most: 8) == [.fail(3, .failure)])
+    var other = open()
+    #expect(other.write(1, count: 4) + other.read(2, least: 1, most: 1) == [])
+    #expect(other.writingFailed() == [.fail(1, .failure)])
+    #expect(other.secure(3) == [.fail(3, .failure), .fail(2, .failure), .close(.failure)])
+  }
+
+  @Test(
+    "After a failed write and its TLS no read that is requested later returns bytes that came in the clear")
+  func laterReadOfFailedTLS() {
+    var flow = open()
+    #expect(flow.write(1, count: 4) + flow.secure(2) == [])
+    let end: [ByteStreamFlow.Effect] = [.shutReading, .close(.failure)]
+    #expect(flow.writingFailed() == [.fail(1, .failure), .fail(2, .failure)] + end)
+    #expect(flow.read(3, least: 1, most: 1) == [.fail(3, .failure)])
+    var other = open()
+    #expect(other.read(1, least: 2, most: 9) + other.write(2, count: 4) + other.secure(3) == [])
+    #expect(other.writingFailed() == [.fail(2, .failure), .fail(3, .failure)])
+    #expect(other.read(4, least: 1, most: 1) == [.fail(4, .closed)])
+    #expect(other.received(2) == [.answer(1, count: 2, isAtEnd: false)] + end, "it was requested before TLS")
   }
 
   @Test("A read that times out loses no bytes") func readTimeout() {
@@ -230,10 +266,9 @@ import Testing
   @Test("After a failed write the bytes of the peer are read up to the end") func failedWrite() {
     var flow = open()
     #expect(flow.read(1, least: 2, most: 2) + flow.write(2, count: 4) + flow.write(3, count: 4) == [])
-    #expect(flow.secure(4) == [])
-    #expect(flow.writingFailed() == [.fail(2, .failure), .fail(3, .failure), .fail(4, .failure)])
+    #expect(flow.writingFailed() == [.fail(2, .failure), .fail(3, .failure)])
     #expect(flow.writingFailed() == [])
-    #expect(flow.write(5, count: 1) == [.fail(5, .failure)] && flow.secure(6) == [.fail(6, .failure)])
+    #expect(flow.write(5, count: 1) == [.fail(5, .failure)])
     #expect(flow.closeWriting() == [] && !flow.shutsWriting)
     #expect(flow.received(2) == [.answer(1, count: 2, isAtEnd: false)])
     #expect(flow.read(7, least: 9, most: 9) + flow.received(3) == [] && flow.room == 6)
@@ -337,7 +372,7 @@ import Testing
     /// Whether TLS was requested, and the writes that were requested after that.
     var wantsTLS: Bool
     var secrets: Set<UInt64> = []
-    /// The reads that were requested while TLS was pending.
+    /// The reads that were requested after TLS, whether it was pending or had failed.
     var secureReads: Set<UInt64> = []
     var pendingTLS: UInt64?
 
@@ -403,13 +438,13 @@ import Testing
       #expect(!isExposed, "a write after TLS is sent in the clear")
       for effect in effects {
         #expect(ends == 0 || !effect.isMovement)
-        if let number = effect.number, number == pendingTLS { pendingTLS = nil }
+        if case .complete(let number) = effect, number == pendingTLS { pendingTLS = nil }
         switch effect {
         case .answer(let number, let count, _):
           reported.append(number)
           given += count
           #expect(given <= come)
-          let isInjected = !flow.isSecure && secureReads.contains(number)
+          let isInjected = !flow.isSecure && count > 0 && secureReads.contains(number)
           #expect(!isInjected, "the read \(number) got bytes in the clear")
         case .complete(let number):
           reported.append(number)
@@ -425,13 +460,6 @@ import Testing
 }
 
 extension ByteStreamFlow.Effect {
-  fileprivate var number: UInt64? {
-    switch self {
-    case .answer(let number, _, _), .complete(let number), .fail(let number, _): number
-    case .connect, .secure, .shutReading, .close: nil
-    }
-  }
-
   fileprivate var isMovement: Bool {
     switch self {
     case .connect, .secure, .shutReading, .close, .complete: true

@@ -152,7 +152,7 @@ extension ByteStreamRequest {
   ///
   /// Unread plaintext bytes end the stream, because an attacker could have injected them. A failed handshake ends it
   /// as well. So do the cancellation of the task, also before the call, a peer that has closed its side, and an earlier
-  /// ``closeRead()``, because later operations would not be secure.
+  /// ``closeRead()``, ``closeWrite()`` or failed write, because later operations would not be secure.
   ///
   /// - Throws: The errors of ``read(atLeast:atMost:timeout:)``; for an untrusted server, the error of a data request.
   public func startTLS() async throws {
@@ -410,8 +410,8 @@ public final class ByteStreamTask: URLSessionTask, @unchecked Sendable {
   public func closeRead() { core?.closeReading() }
   /// Closes the writing side after all pending writes.
   public func closeWrite() { core?.closeWriting() }
-  /// Begins TLS after all pending operations. A failure ends the stream, unless TLS has begun before, or the writing
-  /// side is closed.
+  /// Begins TLS after all pending operations. A failure ends the stream, unless TLS has begun before, or both sides are
+  /// closed.
   public func startSecureConnection() { core?.secure { _ in } }
 
   /// Returns the error that a data task would have.
