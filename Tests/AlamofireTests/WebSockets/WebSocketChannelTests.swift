@@ -1,5 +1,6 @@
 import Foundation
 import HTTPWire
+import Synchronization
 import Testing
 
 @testable import Alamofire
@@ -64,5 +65,34 @@ import Testing
     #expect(await failures.wait(for: 1) == [.connectionLost])
     channel.setTimer(.pong, after: .milliseconds(1))
     #expect(await stream.ends.wait(for: 1) == [.cancelled])
+  }
+
+  /// The progress of the thread that sends messages.
+  private final class Sending: Sendable {
+    let hasBegun = Atomic(false)
+    let isOver = Atomic(false)
+  }
+
+  @Test("Messages after a closure that waits for a channel are not sent while the channel opens")
+  func messagesAfterClosure() async throws {
+    // The moment between the opening and the closure is short, so that one attempt would miss it.
+    for _ in 0..<300 {
+      let (channel, stream) = try opened()
+      let flow = WebSocketFlow(WebSocketChannelOptions(), subprotocols: [])
+      flow.close(.goingAway, reason: "")
+      let sending = Sending()
+      Thread.detachNewThread {
+        repeat {
+          _ = flow.send(.text("late"), isLimited: false, nil)
+          sending.hasBegun.store(true, ordering: .releasing)
+        } while !sending.isOver.load(ordering: .acquiring)
+      }
+      while !sending.hasBegun.load(ordering: .acquiring) { await Task.yield() }
+      flow.channelOpened(channel, subprotocol: nil)
+      sending.isOver.store(true, ordering: .releasing)
+      let first = try await stream.writes.value(0).first
+      stream.cancel()
+      try #require(first == 0x88, "a message is sent before the Close frame")
+    }
   }
 }

@@ -104,8 +104,10 @@ final class WebSocketFlow: Sendable {
   func send(_ message: WebSocketMessage, isLimited: Bool, _ completion: SendCompletion?) -> AFError? {
     let limit = isLimited ? options.unsentLimit : .max
     let destination = state.withLock { state -> Destination in
-      if state.isDirect || state.isOver { return state.channel.map { .channel($0) } ?? .none }
+      if state.isOver { return state.channel.map { .channel($0) } ?? .none }
+      // Also if the channel is direct, because it receives the closure a moment later.
       guard state.closing == nil else { return .closing }
+      if state.isDirect { return state.channel.map { .channel($0) } ?? .none }
       let count = state.queued.unreadWeight
       guard count < limit else { return .fullQueue(count: count) }
       state.queued.append(Unsent(message: message, completion: completion), weight: message.memorySize)
@@ -133,8 +135,10 @@ final class WebSocketFlow: Sendable {
 
   /// Begins the closing handshake, as soon as there is a connection.
   func close(_ code: WebSocketCloseCode, reason: String) {
-    let channel = state.withLock { state in
-      if !state.isDirect, state.closing == nil { state.closing = (code, reason) }
+    let channel = state.withLock { state -> WebSocketChannel? in
+      // The channel receives the first closure when it opens.
+      guard state.closing == nil else { return nil }
+      if !state.isDirect { state.closing = (code, reason) }
       return state.isDirect ? state.channel : nil
     }
     channel?.close(code, reason: reason)
