@@ -54,7 +54,12 @@ public final class Request: Sendable {
 
   deinit {
     let (startTime, form) = record.withLock { ($0.startTime, $0.form) }
-    guard let core, startTime == nil, core.isInitialized || core.isSuspended else { return }
+    guard let core, startTime == nil else { return }
+    guard core.isInitialized || core.isSuspended else {
+      // Its task has started it, and the step that removes the form ends with the request.
+      if let form { (core as? DataRequest)?.response(queue: core.underlyingQueue) { _ in form.remove() } }
+      return
+    }
     // Without a reference the request can never be started, so that its handlers will not be called.
     core.cancel()
     form?.remove()
@@ -64,6 +69,9 @@ public final class Request: Sendable {
 
   /// The task, which exists as soon as the request is created; `nil` if the request could not be created. The task of a
   /// stream is a ``URLSessionStreamTask``.
+  ///
+  /// The task does not retain the request. If you start it by its task instead of ``resume()``, retain it until its
+  /// handlers are called: they are dropped with the last reference, and a request that is not started yet is cancelled.
   public var task: URLSessionTask? { core?.task ?? stream?.task }
 
   /// The request as it was created; `nil` if it could not be, and for a stream, which has none.

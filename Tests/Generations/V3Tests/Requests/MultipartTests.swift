@@ -99,6 +99,33 @@ import Testing
     while FileManager.default.fileExists(atPath: folder.path) { await Task.yield() }
   }
 
+  @Test(
+    "The file of a form is removed although nothing retains its request, which its task has started", .steps)
+  func formOfTask() async throws {
+    let server = try HTTPTestServer()
+    let manager = Manager.isolated(starting: false)
+    defer { withExtendedLifetime(manager) {} }
+    let file = await withCheckedContinuation { (continuation: CheckedContinuation<URL?, Never>) in
+      manager.upload(
+        .POST, server.url("/post"),
+        multipartFormData: { $0.appendBodyPart(data: Data("eleven char".utf8), name: "a") },
+        encodingMemoryThreshold: 10
+      ) { result in
+        guard case .Success(let request, true, let file) = result else {
+          return continuation.resume(returning: nil)
+        }
+        request.task?.resume()
+        continuation.resume(returning: file)
+      }
+    }
+    let folder = try #require(file).deletingLastPathComponent()
+    step("the request")
+    let sent = try await server.takeRequest()
+    #expect(String(decoding: sent.body, as: UTF8.self).contains("eleven char"))
+    step("removal of the file")
+    while FileManager.default.fileExists(atPath: folder.path) { await Task.yield() }
+  }
+
   @Test("A form at the threshold is sent from a file", arguments: [(9, true), (10, true), (11, false)])
   func threshold(threshold: UInt64, isFromFile: Bool) async throws {
     let server = try HTTPTestServer()
