@@ -17,6 +17,18 @@ package enum HostilePropertyList {
     document((1..<count).map { [0xA1] + number($0, 4) } + [[0xA0]], referenceSize: 4)
   }
 
+  /// Makes a document of chains of arrays, each of which ends in the chain before it. The root names the chains, the
+  /// innermost one first, so that each is short when it is met for the first time.
+  package static func linkedChains(_ count: Int, length: Int) -> [UInt8] {
+    let heads = (0..<count).map { 1 + $0 * length }
+    var objects = [[0xAF, 0x12] + number(count, 4) + heads.flatMap { number($0, 4) }]
+    for head in heads {
+      for place in 1..<length { objects.append([0xA1] + number(head + place, 4)) }
+      objects.append(head == 1 ? [0xA0] : [0xA1] + number(head - length, 4))
+    }
+    return document(objects, referenceSize: 4)
+  }
+
   /// Makes a document of an array that contains the same text several times.
   package static func copies(_ count: Int, ofTextWith length: Int) -> [UInt8] {
     let text = [0x5F, 0x12] + number(length, 4) + [UInt8](repeating: 0x61, count: length)

@@ -58,10 +58,10 @@ import Testing
 
   @Test("A value that takes much more than its document is refused") func expansion() throws {
     let limit = BinaryPropertyList.limit(byteCount: 1_000)
-    for document in [HostilePropertyList.tree(levels: 19), HostilePropertyList.tree(levels: 200)] {
+    for document in [HostilePropertyList.tree(levels: 20), HostilePropertyList.tree(levels: 200)] {
       #expect(refusal(document) == .tooLarge(limit: limit), "\(document.count) bytes")
     }
-    #expect(refusal(HostilePropertyList.copies(200, ofTextWith: 100_000)) == .tooLarge(limit: limit))
+    #expect(refusal(HostilePropertyList.copies(700, ofTextWith: 100_000)) == .tooLarge(limit: limit))
     #expect(refusal(HostilePropertyList.tree(levels: 12)) == nil)
     #expect(refusal(HostilePropertyList.copies(100, ofTextWith: 100_000)) == nil)
     #expect(BinaryPropertyList.limit(byteCount: 1_000_000) == 128_000_000)
@@ -88,6 +88,16 @@ import Testing
     #expect(refusal(HostilePropertyList.chain(512)) == nil)
     #expect(refusal(HostilePropertyList.chain(513)) == .tooDeep)
     #expect(refusal(HostilePropertyList.chain(200_000)) == .tooDeep)
+  }
+
+  @Test("Arrays that are nested too deeply are refused, whichever of them is met first") func depthOfParts() {
+    #expect(refusal(HostilePropertyList.linkedChains(1, length: 511)) == nil)
+    #expect(refusal(HostilePropertyList.linkedChains(2, length: 255)) == nil, "511 arrays, one in the other")
+    #expect(refusal(HostilePropertyList.linkedChains(2, length: 256)) == .tooDeep)
+    #expect(refusal(HostilePropertyList.linkedChains(2, length: 511)) == .tooDeep)
+    #expect(refusal(HostilePropertyList.linkedChains(25, length: 511)) == .tooDeep)
+    #expect(refusal(HostilePropertyList.linkedChains(511, length: 1)) == nil)
+    #expect(refusal(HostilePropertyList.linkedChains(512, length: 1)) == .tooDeep)
   }
 
   @Test("A set is refused", arguments: [0xB1, 0xC1] as [UInt8]) func sets(marker: UInt8) {

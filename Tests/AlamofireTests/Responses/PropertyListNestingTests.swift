@@ -82,6 +82,7 @@ import Testing
     await #expect(processExitsWith: .success) {
       for document in [
         HostilePropertyList.cycle, HostilePropertyList.chain(200_000), HostilePropertyList.endlessArray,
+        HostilePropertyList.linkedChains(100, length: 511),
       ] {
         #expect(PropertyListNestingTests.isCorrupt(Data(document)), "\(document.count) bytes")
       }
@@ -95,14 +96,14 @@ import Testing
         error: nil)
     }
     #expect(try texts(3) == Array(repeating: String(repeating: "a", count: 100_000), count: 3))
-    let error = #expect(throws: AFError.self) { try texts(200) }
+    let error = #expect(throws: AFError.self) { try texts(700) }
     guard case .dataCorrupted(let context)? = error?.underlyingError as? DecodingError else {
       Issue.record("\(error as Any)")
       return
     }
     let cause = try #require(context.underlyingError as? CocoaError)
     #expect(cause.code == .propertyListReadCorrupt)
-    #expect("\(cause.userInfo)".contains("16777216 bytes"))
+    #expect("\(cause.userInfo)".contains("67108864 bytes"))
   }
 
   @Test("An encoding that is not clear is an error") func unclearEncodings() throws {

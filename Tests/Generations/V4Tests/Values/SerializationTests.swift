@@ -132,8 +132,8 @@ import Testing
     // In a separate process, because Foundation's parser ends the process.
     await #expect(processExitsWith: .success) {
       for document in [
-        HostilePropertyList.set, HostilePropertyList.tree(levels: 19),
-        HostilePropertyList.copies(200, ofTextWith: 100_000),
+        HostilePropertyList.set, HostilePropertyList.tree(levels: 20),
+        HostilePropertyList.copies(700, ofTextWith: 100_000),
       ] {
         let list = Serialization.propertyList(options: [], response: nil, data: Data(document), error: nil)
         #expect("\(list.error as Any)".contains("propertyListSerializationFailed"))

@@ -37,6 +37,8 @@ struct BinaryPropertyList {
   private let root: Int
   /// The bytes of the value of each object: 0 until they are known, and −1 while they are computed.
   private var sizes: [Int]
+  /// The number of arrays and dictionaries that are nested in each measured object, including the object.
+  private var heights: [UInt16]
   /// The number of elements of the arrays and dictionaries that were measured.
   private(set) var elementCount = 0
 
@@ -60,6 +62,7 @@ struct BinaryPropertyList {
     self.bytes = bytes
     self.limit = limit
     sizes = Array(repeating: 0, count: count)
+    heights = Array(repeating: 0, count: count)
   }
 
   /// Whether Foundation's parsers take bytes for a property list in this format.
@@ -79,7 +82,7 @@ struct BinaryPropertyList {
 
   /// Returns the number of bytes that the value of a document of this length may take. Writers of property lists repeat
   /// numbers and texts, which takes less.
-  static func limit(byteCount: Int) -> Int { max(16_777_216, 128 * byteCount) }
+  static func limit(byteCount: Int) -> Int { max(67_108_864, 128 * byteCount) }
 
   /// Estimates the number of bytes that the value of the document takes.
   ///
@@ -89,7 +92,11 @@ struct BinaryPropertyList {
   private mutating func size(of object: Int, depth: Int) throws(Refusal) -> Int {
     guard object < sizes.count else { throw .damaged }
     let known = sizes[object]
-    if known > 0 { return known }
+    if known > 0 {
+      // Parsers enter an object at each place where its number appears.
+      guard depth + Int(heights[object]) <= Self.deepest else { throw .tooDeep }
+      return known
+    }
     // The object contains itself.
     guard known == 0 else { throw .damaged }
     sizes[object] = -1
@@ -108,26 +115,32 @@ struct BinaryPropertyList {
     case 0x6: return Self.scalarSize + 3 * (try elements(at: start, size: 2).count)
     case 0xA:
       let elements = try elements(at: start, size: referenceSize)
-      return try containerSize(of: elements.count, at: elements.begin, depth: depth)
+      return try containerSize(of: object, elements.count, at: elements.begin, depth: depth)
     case 0xB, 0xC: throw .containsSet
     // The keys, then the values.
     case 0xD:
       let pairs = try elements(at: start, size: 2 * referenceSize)
-      return try containerSize(of: 2 * pairs.count, at: pairs.begin, depth: depth)
+      return try containerSize(of: object, 2 * pairs.count, at: pairs.begin, depth: depth)
     default: return Self.scalarSize
     }
   }
 
-  private mutating func containerSize(of count: Int, at begin: Int, depth: Int) throws(Refusal) -> Int {
+  private mutating func containerSize(
+    of container: Int, _ count: Int, at begin: Int, depth: Int
+  ) throws(Refusal) -> Int {
     guard depth < Self.deepest else { throw .tooDeep }
     elementCount += count
     guard elementCount <= limit / Self.scalarSize else { throw .tooLarge(limit: limit) }
     var size = Self.containerSize
+    var height: UInt16 = 0
     for index in 0..<count {
       let object = try Self.integer(bytes, at: begin + index * referenceSize, size: referenceSize)
       size += try self.size(of: object, depth: depth + 1)
       guard size <= limit else { throw .tooLarge(limit: limit) }
+      height = max(height, heights[object])
     }
+    // At most as large as the limit, because the elements were measured at a depth of their own.
+    heights[container] = height + 1
     return size
   }
 
