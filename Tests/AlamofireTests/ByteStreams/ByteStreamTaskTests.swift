@@ -59,6 +59,29 @@ import Testing
     #expect(fake.streams.streams.count == 0, "nothing is connected")
   }
 
+  @Test(
+    "A startTLS of a cancelled task does not end a stream without which nothing is sent in the clear",
+    arguments: ["secure", "closing", "securing"])
+  func cancelledWithoutNeed(way: String) async throws {
+    let stream = fake.session.byteStream(host: "a.test", port: 1, secure: way == "secure")
+    stream.resume()
+    let opened = try await fake.streams.streams.value(0)
+    opened.pause()
+    switch way {
+    case "closing": stream.close()
+    case "securing": stream.startTLS(queue: .global()) { _ in }
+    default: break
+    }
+    let error = await Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return await failure { try await stream.startTLS() }
+    }.value
+    #expect(error?.isExplicitlyCancelledError == true)
+    #expect(stream.state != .closed && opened.ends.values.isEmpty, "the operations before it are performed")
+    opened.unpause()
+    stream.cancel()
+  }
+
   @Test("A cancelled task waits no longer for the end of a stream, and does not retain it")
   func cancelledWait() async throws {
     var stream: ByteStreamRequest? = fake.session.byteStream(host: "a.test", port: 1)
@@ -86,11 +109,13 @@ import Testing
     // The stream is still closing when the task stops waiting.
     opened.pause()
     stream?.close()
-    let error = await Task { [stream] in
+    let errors = await Task { [stream] in
       withUnsafeCurrentTask { $0?.cancel() }
-      return await stream?.ended()
+      var errors: [AFError?] = []
+      for _ in 0..<10 { errors.append(await stream?.ended()) }
+      return errors
     }.value
-    #expect(error?.isExplicitlyCancelledError == true)
+    #expect(errors.allSatisfy { $0?.isExplicitlyCancelledError == true })
     stream = nil
     #expect(core.waitingCount == 1 && released != nil, "the release of the stream would cut off its close")
     opened.unpause()

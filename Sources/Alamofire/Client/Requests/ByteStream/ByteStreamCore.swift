@@ -20,6 +20,10 @@ final class ByteStreamCore: RegisteredStream {
     var isWriteClosed = false
     /// Whether both sides were closed by ``ByteStreamCore/close()``, so that the stream ends without more operations.
     var isClosing = false
+    /// Whether TLS was asked for. If it does not begin, the stream ends.
+    var isSecuring = false
+    /// Whether a closure that waits for the end retains the request.
+    var isRetained = false
     var isSuspended = false
     var error: AFError?
     /// The closures that wait for the end, with their numbers.
@@ -32,6 +36,7 @@ final class ByteStreamCore: RegisteredStream {
 
     /// Takes note of an operation. The first one that is not refused connects; closing a side does not.
     mutating func note(_ operation: Operation) {
+      if case .securing = operation { isSecuring = true }
       switch operation {
       case .closingReading: isReadClosed = true
       case .closingWriting: isWriteClosed = true
@@ -192,6 +197,13 @@ final class ByteStreamCore: RegisteredStream {
     return stream.secure { [self] result in completion(result.mapError { error(of: $0) }) }
   }
 
+  /// Ends the stream because its TLS is not asked for, and its later operations would be in the clear. Does nothing
+  /// if it is secure without that TLS, or performs no more operations.
+  func refuseToSecure() {
+    guard !isSecure, state.withLock({ !$0.isSecuring && !$0.isClosing }) else { return }
+    cancel()
+  }
+
   func withdraw(_ number: ByteStreamFlow.Number) { state.withLock { $0.stream }?.withdraw(number) }
   func closeReading() { opened(for: .closingReading)?.closeReading() }
   func closeWriting() { opened(for: .closingWriting)?.closeWriting() }
@@ -251,6 +263,15 @@ final class ByteStreamCore: RegisteredStream {
     }
     if number == nil { body(error) }
     return number
+  }
+
+  /// Retains the request until the end. Later calls have no effect.
+  func retain(_ request: ByteStreamRequest) {
+    let isFirst = state.withLock { state in
+      defer { state.isRetained = true }
+      return !state.isRetained
+    }
+    if isFirst { whenEnded { _ in withExtendedLifetime(request) {} } }
   }
 
   /// Removes a closure that waits for the end.

@@ -156,8 +156,8 @@ extension ByteStreamRequest {
   ///
   /// - Throws: The errors of ``read(atLeast:atMost:timeout:)``; for an untrusted server, the error of a data request.
   public func startTLS() async throws {
-    // The stream ends whenever the task is cancelled, because other operations would be performed in the clear.
-    try await operation(ifCancelledBefore: { core in core.cancel() }) { core, completion in
+    // The stream ends even if the task is cancelled already, because other operations would be performed in the clear.
+    try await operation(ifCancelledBefore: { core in core.refuseToSecure() }) { core, completion in
       core.secure(completion)
     }
   }
@@ -175,7 +175,7 @@ extension ByteStreamRequest {
     if let number { core.forget(number) }
     if Task.isCancelled, core.isClosing {
       // The release of the request, for which the task does not wait any more, would cut off the close.
-      core.whenEnded { _ in withExtendedLifetime(self) {} }
+      core.retain(self)
     }
     return error
   }
