@@ -150,6 +150,44 @@ struct FileSendingTests {
     socket.close()
   }
 
+  /// Makes a connection over TCP that its peer has reset.
+  private static func resetConnection() throws -> Int32 {
+    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    defer { close(listener) }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    try withUnsafeMutablePointer(to: &address) { address in
+      try address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+        try #require(bind(listener, address, size) == 0 && listen(listener, 1) == 0)
+        try #require(getsockname(listener, address, &size) == 0 && connect(client, address, size) == 0)
+      }
+    }
+    let peer = accept(listener, nil, nil)
+    var noLinger = linger(l_onoff: 1, l_linger: 0)
+    setsockopt(peer, SOL_SOCKET, SO_LINGER, &noLinger, socklen_t(MemoryLayout<linger>.size))
+    close(peer)
+    var state = pollfd(fd: client, events: Int16(POLLIN), revents: 0)
+    try #require(poll(&state, 1, 10_000) == 1)
+    return client
+  }
+
+  @Test("A connection that was reset fails the sending of a file, and then its reading") func reset() throws {
+    let folder = try TemporaryFolder()
+    let socket = Socket(adopting: try Self.resetConnection(), host: "peer", Poller())
+    defer { socket.close() }
+    let file = open(try folder.write([1, 2, 3], "f"), O_RDONLY)
+    defer { close(file) }
+    guard case .failed(let sending)? = socket.write(3, ofFile: file) else { return #expect(Bool(false)) }
+    var room = [UInt8](repeating: 0, count: 10)
+    guard case .failed(let reading) = room.withUnsafeMutableBytes({ socket.read(into: $0) }) else {
+      return #expect(Bool(false), "the reset is no end of a response")
+    }
+    #expect(sending.message.contains("reset") && reading.message == sending.message, "\(sending.message)")
+  }
+
   @Test("A peer that is gone fails the sending of a file, and no signal ends the process") func lostPeer()
     async throws
   {
