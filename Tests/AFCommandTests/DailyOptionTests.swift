@@ -47,9 +47,7 @@ import Testing
 
   @Test("--status writes nothing without a response, and is not for streams of messages")
   func noStatus() async throws {
-    let port = server.port
-    server.stop()
-    let run = await Terminal.pipe.run("--status", "http://127.0.0.1:\(port)/")
+    let run = await Terminal.pipe.run("--status", "http://127.0.0.1:1/")
     #expect(run.output.isEmpty && run.status == .failure)
     for words in [["ws"], ["sse"]] {
       let refused = await Terminal.pipe.run(["--status"] + words + [server.url("/")])
