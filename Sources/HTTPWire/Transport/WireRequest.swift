@@ -232,7 +232,7 @@ package struct RequestMarks: OptionSet, Sendable {
     self.init(rawValue: marks)
   }
 
-  /// Whether a name of this many bytes can have a mark.
+  /// Whether a name of this many bytes can have a mark: the lengths that ``mark(of:)`` knows.
   private static func mayMark(_ count: Int) -> Bool {
     switch count {
     case 4, 5, 6, 7, 13, 19: true

@@ -28,7 +28,7 @@ import Synchronization
 /// While it observes a request, ``TransactionMetrics/requestHead`` has the head of the request. It can also be added to
 /// one request, with `eventMonitor(_:)`, before the request is resumed.
 public final class WireLog: EventMonitor, WireMonitor, ChunklessMonitor {
-  /// The queue on which entries are created and the closure is called.
+  /// The queue on which entries are created and the closure is called. Serial, so that entries keep their order.
   public let queue = DispatchQueue(label: "org.alamofire.wireLog", qos: .utility)
 
   private let redaction: Redaction

@@ -190,7 +190,7 @@ package final class NetworkPathMonitor: PathMonitor {
   private let source: any NetworkSource
   let maximumWait: DispatchTimeInterval
   let isThere: @Sendable (NetworkState) -> Bool
-  /// The serial queue for changes and the timeout.
+  /// The queue of changes and of the timeout. Serial, so that changes come in their order.
   private let queue = DispatchQueue(label: "org.alamofire.offlineRetrier.monitor")
   /// The wait for a network, for attempts and the queue of the monitor.
   private let state = Mutex(State())
